@@ -338,7 +338,7 @@ impl<'c> Talk<'c> {
                     let call = start.call;
                     let request = CallRequest {
                         idempotency_key: format!("{}/{}/{call}", context.key(), self.run_began),
-                        definitions: self.worker.definitions().only(&start.name),
+                        definitions: self.worker.definitions().clone(),
                         deadline,
                         start: *start,
                     };

@@ -38,6 +38,7 @@ struct Inner {
     definitions: Definitions,
     model: Option<Arc<dyn Model>>,
     system: String,
+    release: Option<String>,
     approves_all: bool,
 }
 
@@ -68,20 +69,25 @@ impl Worker {
         };
         let specs = settings.tools().iter().map(Tool::spec);
         let system = prompt(specs, &shown, &PromptOptions::new())?.into_text();
-        Ok(Self(Arc::new(Inner {
+        let worker = Self(Arc::new(Inner {
             runner: settings.runner(),
-            definitions: Definitions::of(&settings),
+            definitions: Definitions::default(),
             settings,
             dialect,
             model: None,
             system,
+            release: None,
             approves_all: false,
-        })))
+        }));
+        Ok(worker.with(|_| {}))
     }
 
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
         change(&mut inner);
+        let model = inner.model.as_ref().map(|model| model.name());
+        let others = (model, &inner.system, inner.approves_all);
+        inner.definitions = Definitions::of(&inner.settings, inner.release.as_deref(), others);
         Self(Arc::new(inner))
     }
 
@@ -101,15 +107,12 @@ impl Worker {
     /// Names the release of the tools' own code. Like the version of Plaincall, it must not change while a conversation is in
     /// progress. Default: none.
     pub fn release(self, name: &str) -> Self {
-        self.with(|inner| inner.definitions = inner.definitions.clone().release(name))
+        self.with(|inner| inner.release = Some(name.to_owned()))
     }
 
     /// Approves calls of tools that write, except held ones, without asking a person.
     pub fn approve_all(self) -> Self {
-        self.with(|inner| {
-            inner.approves_all = true;
-            inner.definitions = inner.definitions.clone().approve_all();
-        })
+        self.with(|inner| inner.approves_all = true)
     }
 
     /// Sets the working directory of commands, an absolute path, and the environment from which they get the variables that

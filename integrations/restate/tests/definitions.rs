@@ -44,6 +44,11 @@ async fn another_worker_runs_nothing_and_loses_nothing() {
             Change::Settings,
             "this worker has another policy, other rules, another syntax",
         ),
+        (
+            5,
+            Change::Added,
+            "the tool `more` is new since the conversation was started",
+        ),
     ] {
         let key = format!("talk-{number}");
         let before = tools::starts(directory.path()).len();

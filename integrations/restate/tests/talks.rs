@@ -59,7 +59,7 @@ impl Setting {
         std::fs::write(directory.path().join("tools.toml"), tools).unwrap();
         let server = Server::start(directory.path()).await;
         let port = free_port();
-        let program = program(directory.path(), port);
+        let program = program(directory.path(), port, &[]);
         server.api.register(port).await;
         Self {
             directory,
@@ -74,10 +74,27 @@ impl Setting {
     }
 
     /// Kills the worker with SIGKILL and starts another one.
-    fn restart_program(&mut self) {
+    fn restart_program(&mut self, options: &[&str]) {
         self.program.kill().unwrap();
         self.program.wait().unwrap();
-        self.program = program(self.directory.path(), self.port);
+        self.program = program(self.directory.path(), self.port, options);
+    }
+
+    /// Returns the problem of a conversation, once a worker answers.
+    async fn problem(&self, key: &str) -> Option<String> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let status = self.api().get(key, "status").await.unwrap_or_default();
+            if let Result::Ok(status) = serde_json::from_str::<Status>(&status) {
+                return status.problem;
+            }
+            assert!(Instant::now() < until, "{status}");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    fn write_tools(&self, tools: &str) {
+        std::fs::write(self.directory.path().join("tools.toml"), tools).unwrap();
     }
 
     /// Waits for a question of a conversation.
@@ -130,11 +147,12 @@ impl Drop for Setting {
     }
 }
 
-fn program(directory: &Path, port: u16) -> Child {
+fn program(directory: &Path, port: u16, options: &[&str]) -> Child {
     let log = appended(&directory.join("worker.log"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall-restate"));
     command.arg("--tools").arg(directory.join("tools.toml"));
     command.arg("--listen").arg(format!("127.0.0.1:{port}"));
+    command.args(options);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command.stderr(log).spawn().unwrap()
 }
@@ -302,7 +320,7 @@ async fn an_interrupted_write_waits_for_a_recovery_answer() {
         assert!(Instant::now() < until, "the tool does not start");
         sleep(Duration::from_millis(10)).await;
     }
-    setting.restart_program();
+    setting.restart_program(&[]);
     setting.question("bolts", QuestionKind::Recovery).await;
     let answer = json!({ "call": 1, "answer": "done", "output": "ordered by hand" });
     setting.answer("bolts", answer).await;
@@ -311,6 +329,58 @@ async fn an_interrupted_write_waits_for_a_recovery_answer() {
     let output = finished.results[1].output.as_deref();
     assert_eq!(output, Some("ordered by hand"));
     assert_eq!(std::fs::read_to_string(orders).unwrap(), "bolt 97\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn every_change_of_a_worker_is_a_problem() {
+    let model = |name| ["--model-url", "http://127.0.0.1:1/v1", "--model", name];
+    let mut setting = Setting::new("").await;
+    setting.restart_program(&model("one"));
+    let body = json!({ "reply": put("a", "one") });
+    setting.api().send("talk", "run", &body).await;
+    setting.question("talk", QuestionKind::Approval).await;
+    let (tool, others) = (
+        "the tool `put` has changed",
+        "syntax, model or system prompt",
+    );
+    let system = setting.directory.path().join("system.txt");
+    std::fs::write(&system, "Be brief.").unwrap();
+    let system = ["--system", system.to_str().unwrap()];
+    let table: [(&str, &str, &[&str], &str); 7] = [
+        (">> written", ">> elsewhere", &[], tool),
+        ("{directory:tools}", "{directory:current}", &[], tool),
+        (
+            "effect = \"write\"",
+            "effect = \"write\"\nenvironment = [\"HOME\"]",
+            &[],
+            tool,
+        ),
+        (
+            "[tools.put]",
+            "[tools.more]\ndescription = \"More.\"\ncommand = [\"true\"]\n[tools.put]",
+            &[],
+            "the tool `more` is new",
+        ),
+        ("", "", &["--syntax", "emoji"], others),
+        ("", "", &system, others),
+        ("", "", &["--model", "two"], others),
+    ];
+    for (old, new, options, problem) in table {
+        setting.write_tools(&TOOLS.replacen(old, new, 1));
+        let mut all = model("one").to_vec();
+        if let ["--model", name] = options {
+            all[3] = name;
+        } else {
+            all.extend(options);
+        }
+        setting.restart_program(&all);
+        let reported = setting.problem("talk").await.unwrap_or_default();
+        assert!(reported.contains(problem), "{new} {options:?}: {reported}");
+    }
+    setting.write_tools(TOOLS);
+    setting.restart_program(&model("one"));
+    assert_eq!(setting.problem("talk").await, None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
