@@ -49,6 +49,10 @@ impl Definitions {
         }
     }
 
+    pub(crate) fn checksum(&self) -> String {
+        checksum(&format!("{self:?}"))
+    }
+
     /// Checks that this worker can continue what was started with other definitions.
     ///
     /// # Errors

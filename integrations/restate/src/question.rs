@@ -10,6 +10,8 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Question {
+    /// The number of the question in the conversation, from 0.
+    pub question: u32,
     /// The index of the call.
     pub call: u32,
     /// The id of the call.
@@ -38,12 +40,12 @@ pub enum QuestionKind {
     Recovery,
 }
 
-/// An answer to the question about a call.
+/// An answer to a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AnswerTo {
-    /// The index of the call.
-    pub call: u32,
+    /// The number of the question.
+    pub question: u32,
     /// The answer.
     #[serde(flatten)]
     pub answer: Answer,
@@ -97,9 +99,25 @@ pub(crate) struct TimedAnswer {
     pub(crate) unix_ms: u64,
 }
 
+impl QuestionKind {
+    /// Returns the answers, for a message.
+    pub(crate) fn answers(self) -> &'static str {
+        match self {
+            Self::Approval => "`allow`, `allow_always`, `edit` or `deny`",
+            Self::Recovery => "`done`, `not_done`, `run_again` or `unknown`",
+        }
+    }
+}
+
 impl Question {
-    pub(crate) fn new(request: &Request, kind: QuestionKind, awakeable: String) -> Self {
+    pub(crate) fn new(
+        question: u32,
+        request: &Request,
+        kind: QuestionKind,
+        awakeable: String,
+    ) -> Self {
         Self {
+            question,
             call: request.call,
             id: request.id.to_string(),
             name: request.name.to_string(),

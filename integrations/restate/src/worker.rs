@@ -22,6 +22,8 @@ use crate::definitions::Definitions;
 
 /// How long Restate waits for a tool or a model beyond their own time limits.
 const MARGIN: Duration = Duration::from_mins(1);
+/// How long a repeated request with the same key has no effect, after the end of the first one.
+const RETENTION: Duration = Duration::from_hours(7 * 24);
 /// The longest time that a model may take for a reply.
 const REPLY: Duration = Duration::from_hours(1);
 
@@ -126,13 +128,13 @@ impl Worker {
         let tools = self.settings().tools().iter();
         let longest = tools.map(|tool| tool.policy().timeout.saturating_add(tool.policy().grace));
         let longest = longest.max().unwrap_or_default().saturating_add(MARGIN);
-        let call = Call(self.clone()).into_service_definition();
+        let call = Call(self.clone()).definition();
         let conversation = Conversation(self.clone()).into_service_definition();
         Endpoint::builder()
             // Otherwise Restate ends the attempt of a tool that is quiet for a minute.
             .bind(
                 call.options(
-                    ServiceOptions::new()
+                    unlimited()
                         .inactivity_timeout(longest)
                         .ingress_private(true),
                 ),
@@ -140,8 +142,9 @@ impl Worker {
             // Its state contains the record, which `status` does not need.
             .bind(
                 conversation.options(
-                    ServiceOptions::new()
+                    unlimited()
                         .abort_timeout(REPLY)
+                        .idempotency_retention(RETENTION)
                         .enable_lazy_state(true),
                 ),
             )
@@ -183,6 +186,11 @@ impl Worker {
     pub(crate) fn approves_all(&self) -> bool {
         self.0.approves_all
     }
+}
+
+/// Returns options with as many attempts as an invocation needs until there is a worker for it.
+fn unlimited() -> ServiceOptions {
+    ServiceOptions::new().retry_policy_max_attempts(u32::MAX.into())
 }
 
 /// Returns the time in milliseconds since 1970 (UTC).
