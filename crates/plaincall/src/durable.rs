@@ -7,6 +7,7 @@
 //!
 //! Each tool runs on its own, so tools that submit calls, `read_result` and `{directory:run}` are not supported.
 
+mod answer;
 mod settings;
 mod tool_runner;
 
@@ -14,12 +15,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, Limits, ReplyItem, ReplyReader, Stop};
+use plaincall_call::{Effect, ReplyItem, ReplyReader, Stop};
 use plaincall_plan::{CallIndex, Outcome, State};
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::Ended;
-use crate::call_arguments::{ArgumentTexts, SubmittedArguments};
+use crate::call_arguments::ArgumentTexts;
 use crate::context::DependencyResult;
 use crate::event::{Author, Resumed, RunEvent};
 use crate::gate::{Decision, Recovery};
@@ -32,6 +33,7 @@ use crate::tool_error::BoxError;
 use crate::toolbox::Toolbox;
 use crate::usage::Usage;
 use crate::whole_results::WholeResults;
+pub use answer::Answer;
 pub use settings::{DurableSettings, Unsupported};
 pub use tool_runner::{CallEnd, ToolRunner};
 
@@ -171,16 +173,6 @@ impl DurableRun {
         }
     }
 
-    /// Returns edited arguments of a call, for [`Decision::Edit`].
-    ///
-    /// # Errors
-    /// Returns a message if they are invalid.
-    pub fn bind(&self, call: u32, arguments: &SubmittedArguments) -> Result<Arguments, String> {
-        let tool = self.run_state.tool(CallIndex::new(call));
-        let tool = tool.ok_or("the call is not complete")?;
-        arguments.bind(tool.spec(), &Limits::default())
-    }
-
     /// Reports the end of a started call.
     pub fn end_call(&mut self, call: u32, end: CallEnd, at: Duration) {
         let (call, mut ended) = (CallIndex::new(call), end.0);
@@ -244,6 +236,10 @@ impl DurableRun {
     /// Answers a [`Step::Recover`]. After [`Recovery::Unknown`] or an error, the call ends as `unknown`.
     pub fn recover(&mut self, call: u32, recovery: Result<Recovery, BoxError>, at: Duration) {
         let call = CallIndex::new(call);
+        let is_answered = self.unknown.iter().any(|(one, _)| *one == call);
+        if is_answered || !self.run_state.is_aside(call) {
+            return;
+        }
         match self.run_state.recovered(call, recovery) {
             Recovered::Decided(input) => self.apply(input, at),
             Recovered::Unknown(error) => {

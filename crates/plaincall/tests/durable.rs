@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use plaincall::durable::{CallEnd, CallStart, DurableRun, DurableSettings, Step};
+use plaincall::durable::{Answer, CallEnd, CallStart, DurableRun, DurableSettings, Step};
 use plaincall::log::LineEncoder;
 use plaincall::policy::Retry;
 use plaincall::{
@@ -402,4 +402,48 @@ fn a_fingerprint_shows_every_change_of_a_command() {
     let called = Tool::new("list", |(): (), _| async { Ok(String::new()) });
     let before = called.fingerprint();
     assert_ne!(before, called.timeout(Duration::from_secs(1)).fingerprint());
+}
+
+#[tokio::test]
+async fn an_answer_reaches_the_question_that_is_open() {
+    let answer = |json: Value| serde_json::from_value::<Answer>(json).map_err(BoxError::from);
+    let mut engine = Engine::new(None);
+    let reply = "!!!GADGET_START:write:a\n!!!ARG:text\none\n!!!GADGET_END\n";
+    engine.run.turn(reply, Stop::Natural, None, Duration::ZERO);
+    let edit = json!({ "answer": "edit", "arguments": { "text": "two" } });
+    engine.run.answer(0, answer(edit), Duration::ZERO);
+    // It comes too late.
+    engine
+        .run
+        .answer(0, answer(json!({ "answer": "deny" })), Duration::ZERO);
+    let mut starts = 0;
+    let mut recoveries = 0;
+    while let Some(step) = engine.run.next_step() {
+        match step {
+            Step::Start(start) => {
+                starts += 1;
+                assert_eq!(start.arguments.0.first().map(|pair| &*pair.1), Some("two"));
+                engine.run.interrupt(0, Duration::ZERO);
+            }
+            Step::Recover(_) => {
+                recoveries += 1;
+                let json = if recoveries == 1 {
+                    json!({ "answer": "run_again" })
+                } else {
+                    // It answers another question, so the outcome stays unknown.
+                    json!({ "answer": "allow" })
+                };
+                engine.run.answer(0, answer(json), Duration::ZERO);
+                engine
+                    .run
+                    .answer(0, answer(json!({ "answer": "done" })), Duration::ZERO);
+            }
+            _ => {}
+        }
+    }
+    let results = engine.run.results();
+    assert_eq!((starts, recoveries), (2, 2));
+    assert_eq!(statuses(&results), [Status::Unknown]);
+    let error = results.first().and_then(|result| result.error.as_deref());
+    assert!(error.is_some_and(|text| text.contains("not one to this question")));
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::call::{self, CallRequest, CallResponse};
 use crate::definitions::Definitions;
 use crate::model_step::{self, WholeReply};
-use crate::question::{Answer, AnswerTo, Question, QuestionKind, TimedAnswer};
+use crate::question::{AnswerTo, Question, QuestionKind, TimedAnswer};
 use crate::record::{self, DEFINITIONS, QUESTIONS, Record, Stored};
 use crate::worker::{Worker, unix_ms};
 
@@ -139,8 +139,7 @@ impl Conversation {
                 format!("question {number} is not open; `status` lists the open questions");
             return Err(refuse(if number < asked { 409 } else { 404 }, problem).into());
         };
-        if !answer.is_for(question.kind) {
-            let answers = question.kind.answers();
+        if let Err(answers) = question.kind.check(&answer) {
             let problem = format!("question {number} waits for one of {answers}");
             return Err(refuse(409, problem).into());
         }
@@ -474,7 +473,7 @@ impl<'c> Talk<'c> {
     fn answer(&mut self, number: u32, json: Result<Vec<u8>, String>) {
         let mut questions = self.questions.iter();
         let question = questions.find(|question| question.question == number);
-        let Some(&Question { call, kind, .. }) = question else {
+        let Some(&Question { call, .. }) = question else {
             return;
         };
         let answer = json.and_then(|json| {
@@ -485,16 +484,7 @@ impl<'c> Talk<'c> {
             .as_ref()
             .map_or(self.run.at(), |answer| self.at(answer.unix_ms));
         let answer = answer.map(|answer| answer.answer).map_err(BoxError::from);
-        match kind {
-            QuestionKind::Approval => {
-                let decision = answer.and_then(|answer| answer.decision(&self.run, call));
-                self.run.decide(call, decision, at);
-            }
-            QuestionKind::Recovery => {
-                let recovery = answer.and_then(Answer::recovery);
-                self.run.recover(call, recovery, at);
-            }
-        }
+        self.run.answer(call, answer, at);
         self.close(|question| question.question == number);
     }
 
