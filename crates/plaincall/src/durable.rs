@@ -51,6 +51,7 @@ pub struct DurableRun {
     reader: ReplyReader<Arc<Toolbox>>,
     rules: Rules,
     whole_results: WholeResults,
+    began_unix_ms: u64,
     at: Duration,
     /// Inputs that were decided. They are applied one by one, as a replay of the log applies them.
     decided: VecDeque<Input>,
@@ -124,6 +125,7 @@ impl DurableRun {
             run_state,
             reader,
             rules: settings.rules.clone(),
+            began_unix_ms: 0,
             at: Duration::ZERO,
             decided: VecDeque::new(),
             unknown: Vec::new(),
@@ -288,6 +290,11 @@ impl DurableRun {
     /// Returns the time of the last input.
     pub fn at(&self) -> Duration {
         self.at
+    }
+
+    /// Returns the time since the start of the run at a time in milliseconds since 1970 (UTC).
+    pub fn since_start(&self, unix_ms: u64) -> Duration {
+        Duration::from_millis(unix_ms.saturating_sub(self.began_unix_ms))
     }
 
     /// Returns the policy of the run.

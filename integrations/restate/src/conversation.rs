@@ -188,8 +188,7 @@ struct Talk<'c> {
     run: DurableRun,
     record: Record,
     messages: Vec<plaincall_agent::Message>,
-    /// The start of the run and of this invocation, in milliseconds since 1970 (UTC).
-    run_began: u64,
+    /// The start of this invocation, in milliseconds since 1970 (UTC).
     began: u64,
     /// The prefix of the idempotency keys of this invocation's calls.
     idempotency_key: String,
@@ -256,7 +255,6 @@ impl<'c> Talk<'c> {
             context,
             record: Record::after(&stored, events.len()),
             messages,
-            run_began: 0,
             began: begin.unix_ms,
             idempotency_key: format!("{}/{:016x}", context.key(), begin.token),
             asked,
@@ -264,25 +262,16 @@ impl<'c> Talk<'c> {
             results: Vec::new(),
             run,
         };
-        let first = events.into_iter().next();
         let new = talk.run.take_events();
-        if let Some(plaincall::RunEvent::Run(begin)) = first.as_ref().or(new.first()) {
-            talk.run_began = begin.began_unix_ms;
-        }
         talk.record.add(context, new, true);
         Ok(talk)
-    }
-
-    /// Returns the time since the start of the run.
-    fn at(&self, unix_ms: u64) -> Duration {
-        Duration::from_millis(unix_ms.saturating_sub(self.run_began))
     }
 
     async fn ask(&mut self, message: &str) -> Result<String, TerminalError> {
         let model = self.worker.model_of_questions().ok_or_else(|| {
             TerminalError::new_with_code(400, "this worker has no model; start it with `--model-url` and `--model`, or call `run` with a reply")
         })?;
-        self.run.message(message, self.at(self.began));
+        self.run.message(message, self.run.since_start(self.began));
         model_step::add(&mut self.messages, Role::User, message);
         for _ in 0..TURNS {
             let (model, messages) = (model.clone(), self.messages.clone());
@@ -313,7 +302,7 @@ impl<'c> Talk<'c> {
             ));
         }
         let deadline = limit.map(|limit| began.saturating_add(milliseconds(limit)));
-        let at = self.at(began);
+        let at = self.run.since_start(began);
         let text = self.run.turn(&reply.text, reply.stop, reply.usage, at);
         let mut cancelled = None;
         while !self
@@ -442,7 +431,7 @@ impl<'c> Talk<'c> {
     fn wake(&mut self, woken: Woken) {
         match woken {
             Woken::Called(call, Ok(Json(response))) => {
-                let at = self.at(response.unix_ms);
+                let at = self.run.since_start(response.unix_ms);
                 if response.timed_out {
                     self.run.time_out(at);
                 }
@@ -482,7 +471,7 @@ impl<'c> Talk<'c> {
         });
         let at = answer
             .as_ref()
-            .map_or(self.run.at(), |answer| self.at(answer.unix_ms));
+            .map_or(self.run.at(), |answer| self.run.since_start(answer.unix_ms));
         let answer = answer.map(|answer| answer.answer).map_err(BoxError::from);
         self.run.answer(call, answer, at);
         self.close(|question| question.question == number);

@@ -27,8 +27,8 @@ const RETENTION: Duration = Duration::from_hours(7 * 24);
 /// The longest time that a model may take for a reply.
 const REPLY: Duration = Duration::from_hours(1);
 
-/// A worker that serves conversations and calls to a Restate server. All workers of a server must have the same tools and
-/// version. Clones share it.
+/// A worker that serves conversations and calls to a Restate server. All workers at one address must have the same version, tools
+/// and settings; a reply in progress continues only on such workers. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Worker(Arc<Inner>);
 
@@ -106,8 +106,8 @@ impl Worker {
         })
     }
 
-    /// Names the release of the tools' own code. Like the version of Plaincall, it must not change while a conversation is in
-    /// progress. Default: none.
+    /// Names the release of the tools' own code, so that a reply in progress does not continue on workers with other code.
+    /// Default: none.
     pub fn release(self, name: &str) -> Self {
         self.with(|inner| inner.release = Some(name.to_owned()))
     }

@@ -175,7 +175,7 @@ impl DurableSettings {
         let mut parts = RunParts::new(&self.toolbox, &self.dialect, begin.policy, history)?;
         let replayed = replay(history, &mut parts.run_state, &mut parts.reader)?;
         let mut run = DurableRun::new(self, parts.run_state, parts.reader);
-        run.at = replayed.at;
+        (run.began_unix_ms, run.at) = (begin.began_unix_ms, replayed.at);
         for (name, text) in parts.definitions {
             let text = Some(text);
             run.apply(Input::Untrusted { name, text }, replayed.at);
