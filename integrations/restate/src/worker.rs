@@ -87,7 +87,7 @@ impl Worker {
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
         change(&mut inner);
-        let model = inner.model.as_ref().map(|model| model.name());
+        let model = inner.model.as_ref().map(Model::name);
         let others = (model, &inner.system, inner.approves_all);
         inner.definitions = Definitions::of(&inner.settings, inner.release.as_deref(), others);
         Self(Arc::new(inner))

@@ -44,7 +44,7 @@ fn tools() -> Toolbox {
 fn reply(random: &mut Random) -> String {
     let tools = ["read", "write", "write", "alone", "two", "two", "retried"];
     let mut reply = String::new();
-    for number in 0..1 + random.below(9) {
+    for number in 0..=random.below(9) {
         let tool = tools[random.below(tools.len())];
         let after = if number > 0 && random.one_in(3) {
             format!("c{}", random.below(number))
