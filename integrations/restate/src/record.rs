@@ -12,9 +12,11 @@ pub(crate) const QUESTIONS: &str = "questions";
 /// The beginnings of the state keys of the parts of the record, and of the open questions. A number follows.
 const PART: &str = "record ";
 const QUESTION: &str = "question ";
-/// The number of events, and the size of their lines in bytes, after which a part is written.
+/// The number of events, and the size of their lines in bytes, after which a part is complete and written.
 const EVENTS: u32 = 250;
 const BYTES: usize = 4 << 20;
+/// The size in bytes below which a part that was written early is written again with what follows.
+const SMALL: usize = 16 << 10;
 /// The longest record in one response, in bytes. Restate accepts values of 32 MiB.
 const LARGEST: usize = 24 << 20;
 
@@ -93,22 +95,24 @@ pub(crate) async fn lines(
     })
 }
 
-/// The lines that are not stored yet.
+/// The lines of the last part.
 pub(crate) struct Record {
-    parts: u32,
+    part: u32,
     encoder: LineEncoder,
     lines: Vec<u8>,
     events: u32,
+    is_stored: bool,
 }
 
 impl Record {
     /// Continues a stored record of so many events.
     pub(crate) fn after(stored: &Stored, events: usize) -> Self {
         Self {
-            parts: stored.parts.last().map_or(0, |(last, _)| last + 1),
+            part: stored.parts.last().map_or(0, |(last, _)| last + 1),
             encoder: LineEncoder::from_number(events as u64),
             lines: Vec::new(),
             events: 0,
+            is_stored: true,
         }
     }
 
@@ -117,19 +121,24 @@ impl Record {
         for event in events {
             self.lines.extend(self.encoder.next_line(&event).as_bytes());
             self.events += 1;
+            self.is_stored = false;
             if self.events >= EVENTS || self.lines.len() >= BYTES {
-                self.store(context);
+                self.store(context, 0);
             }
         }
-        if now && self.events > 0 {
-            self.store(context);
+        if now && !self.is_stored {
+            self.store(context, SMALL);
         }
     }
 
-    fn store(&mut self, context: &ObjectContext<'_>) {
-        let key = format!("{PART}{}", self.parts);
-        context.set(&key, std::mem::take(&mut self.lines));
-        self.parts += 1;
-        self.events = 0;
+    /// Stores the part. If it has at least so many bytes, it is complete.
+    fn store(&mut self, context: &ObjectContext<'_>, complete: usize) {
+        context.set(&format!("{PART}{}", self.part), self.lines.clone());
+        self.is_stored = true;
+        if self.lines.len() >= complete {
+            self.part += 1;
+            self.lines.clear();
+            self.events = 0;
+        }
     }
 }
