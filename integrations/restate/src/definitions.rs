@@ -78,7 +78,7 @@ impl Definitions {
             return Ok(());
         };
         Err(format!(
-            "{difference}; this worker runs nothing of it; start a worker of the old definition at the old address, or kill the invocation"
+            "{difference}; this worker runs nothing of it; it continues on workers of the old definition at their address: if there are none, start one, or kill the invocation"
         ))
     }
 }
