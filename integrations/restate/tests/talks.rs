@@ -63,14 +63,19 @@ async fn a_person_answers_over_http() {
     // The record is a log, which the command shows.
     let lines = api.get("talk", "record").await.unwrap();
     assert!(read_log(lines.as_bytes()).unwrap().torn.is_none());
+    let text = shown(&lines);
+    assert!(text.contains("not now") && text.contains("three"), "{text}");
+}
+
+/// Returns a record as `plaincall show` prints it.
+fn shown(lines: &str) -> String {
     let mut show = plaincall(&["show", "-"]).spawn().unwrap();
     let mut input = show.stdin.take().unwrap();
     input.write_all(lines.as_bytes()).unwrap();
     drop(input);
     let shown = show.wait_with_output().unwrap();
     assert!(shown.status.success());
-    let text = String::from_utf8(shown.stdout).unwrap();
-    assert!(text.contains("not now") && text.contains("three"), "{text}");
+    String::from_utf8(shown.stdout).unwrap()
 }
 
 /// Returns the command `plaincall`, with pipes.
@@ -166,6 +171,9 @@ async fn an_interrupted_write_waits_for_a_recovery_answer() {
     assert_eq!(statuses(&finished), [Ok, Ok]);
     let output = finished.results[1].output.as_deref();
     assert_eq!(output, Some("ordered by hand"));
+    let text = shown(&setting.api().get("bolts", "record").await.unwrap());
+    let interrupted = text.lines().filter(|line| line.ends_with(", interrupted"));
+    assert_eq!(interrupted.count(), 1, "{text}");
     assert_eq!(std::fs::read_to_string(orders).unwrap(), "bolt 97\n");
     sleep(Duration::from_secs(4).saturating_sub(killed.elapsed())).await;
 }
