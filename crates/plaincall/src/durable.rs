@@ -7,19 +7,20 @@
 //!
 //! Each tool runs on its own, so tools that submit calls, `read_result` and `{directory:run}` are not supported.
 
+mod answer;
 mod settings;
 mod tool_runner;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, Limits, ReplyItem, ReplyReader, Stop};
-use plaincall_plan::{CallIndex, Outcome};
+use plaincall_call::{Effect, ReplyItem, ReplyReader, Stop};
+use plaincall_plan::{CallIndex, Outcome, State};
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::Ended;
-use crate::call_arguments::{ArgumentTexts, SubmittedArguments};
+use crate::call_arguments::ArgumentTexts;
 use crate::context::DependencyResult;
 use crate::event::{Author, Resumed, RunEvent};
 use crate::gate::{Decision, Recovery};
@@ -32,8 +33,12 @@ use crate::tool_error::BoxError;
 use crate::toolbox::Toolbox;
 use crate::usage::Usage;
 use crate::whole_results::WholeResults;
+pub use answer::Answer;
 pub use settings::{DurableSettings, Unsupported};
 pub use tool_runner::{CallEnd, ToolRunner};
+
+/// How often a call that does not write starts again after it was interrupted.
+const RESTARTS: u32 = 5;
 
 /// The state of a run for an engine.
 ///
@@ -46,11 +51,14 @@ pub struct DurableRun {
     reader: ReplyReader<Arc<Toolbox>>,
     rules: Rules,
     whole_results: WholeResults,
+    began_unix_ms: u64,
     at: Duration,
     /// Inputs that were decided. They are applied one by one, as a replay of the log applies them.
     decided: VecDeque<Input>,
     /// Interrupted calls whose outcome is unknown. They end last in their turn.
     unknown: Vec<(CallIndex, Option<BoxError>)>,
+    /// How often each call started again after it was interrupted.
+    restarts: BTreeMap<CallIndex, u32>,
     steps: VecDeque<Step>,
     events: Vec<RunEvent>,
 }
@@ -78,6 +86,8 @@ pub enum Step {
         /// The delay.
         delay: Duration,
     },
+    /// Stop waiting for a decision about the call with this index, or for its delay: it has ended.
+    Forget(u32),
     /// Ask a person about the outcome of the interrupted call, then call [`DurableRun::recover`].
     Recover(Box<Request>),
     /// The turn has ended; [`DurableRun::results`] returns its results.
@@ -115,9 +125,11 @@ impl DurableRun {
             run_state,
             reader,
             rules: settings.rules.clone(),
+            began_unix_ms: 0,
             at: Duration::ZERO,
             decided: VecDeque::new(),
             unknown: Vec::new(),
+            restarts: BTreeMap::new(),
             steps: VecDeque::new(),
             events: Vec::new(),
         }
@@ -163,16 +175,6 @@ impl DurableRun {
         }
     }
 
-    /// Returns edited arguments of a call, for [`Decision::Edit`].
-    ///
-    /// # Errors
-    /// Returns a message if they are invalid.
-    pub fn bind(&self, call: u32, arguments: &SubmittedArguments) -> Result<Arguments, String> {
-        let tool = self.run_state.tool(CallIndex::new(call));
-        let tool = tool.ok_or("the call is not complete")?;
-        arguments.bind(tool.spec(), &Limits::default())
-    }
-
     /// Reports the end of a started call.
     pub fn end_call(&mut self, call: u32, end: CallEnd, at: Duration) {
         let (call, mut ended) = (CallIndex::new(call), end.0);
@@ -194,11 +196,19 @@ impl DurableRun {
     }
 
     /// Reports that a call was interrupted after its tool may have started. A tool that writes does not start again: a person
-    /// is asked for the outcome ([`Step::Recover`]). Other tools start again.
+    /// is asked for the outcome ([`Step::Recover`]). Other tools start again, at most five times; then the call ends as
+    /// `error`.
     pub fn interrupt(&mut self, call: u32, at: Duration) {
+        let index = call;
+        let call = CallIndex::new(index);
+        if self.run_state.state(call) != Some(State::Running) {
+            return;
+        }
         self.at = self.at.max(at);
-        let call = CallIndex::new(call);
-        self.events.push(RunEvent::Resumed(Resumed { at: self.at }));
+        self.events.push(RunEvent::Resumed(Resumed {
+            call: Some(index),
+            at: self.at,
+        }));
         if self.run_state.set_aside_one(call) {
             let request = self.run_state.request(call).map(Box::new);
             self.steps.extend(request.map(Step::Recover));
@@ -207,14 +217,31 @@ impl DurableRun {
         } else if self.run_state.is_cancelled(call) {
             let ended = self.run_state.cancelled_end(call);
             self.apply(Input::Ended { call, ended }, at);
-        } else {
+        } else if self.may_restart(call) {
             self.apply(Input::Retry { call }, at);
+        } else {
+            let times = RESTARTS + 1;
+            let error =
+                format!("the call was interrupted {times} times, so it does not start again");
+            let ended = Ended::failed(error);
+            self.apply(Input::Ended { call, ended }, at);
         }
+    }
+
+    /// Counts a restart of an interrupted call, and returns whether it is within the limit.
+    fn may_restart(&mut self, call: CallIndex) -> bool {
+        let restarts = self.restarts.entry(call).or_default();
+        *restarts += 1;
+        *restarts <= RESTARTS
     }
 
     /// Answers a [`Step::Recover`]. After [`Recovery::Unknown`] or an error, the call ends as `unknown`.
     pub fn recover(&mut self, call: u32, recovery: Result<Recovery, BoxError>, at: Duration) {
         let call = CallIndex::new(call);
+        let is_answered = self.unknown.iter().any(|(one, _)| *one == call);
+        if is_answered || !self.run_state.is_aside(call) {
+            return;
+        }
         match self.run_state.recovered(call, recovery) {
             Recovered::Decided(input) => self.apply(input, at),
             Recovered::Unknown(error) => {
@@ -263,6 +290,11 @@ impl DurableRun {
     /// Returns the time of the last input.
     pub fn at(&self) -> Duration {
         self.at
+    }
+
+    /// Returns the time since the start of the run at a time in milliseconds since 1970 (UTC).
+    pub fn since_start(&self, unix_ms: u64) -> Duration {
+        Duration::from_millis(unix_ms.saturating_sub(self.began_unix_ms))
     }
 
     /// Returns the policy of the run.
@@ -332,8 +364,9 @@ impl DurableRun {
             }
             Command::Stop(call) => self.steps.push_back(Step::Stop(call.get())),
             Command::Close(_) => self.steps.push_back(Step::TurnEnd),
-            // Later answers have no effect, and no call is submitted.
-            Command::Forget(_) | Command::Deliver(_) => {}
+            Command::Forget(call) => self.steps.push_back(Step::Forget(call.get())),
+            // No call is submitted.
+            Command::Deliver(_) => {}
         }
     }
 }

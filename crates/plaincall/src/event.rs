@@ -182,8 +182,13 @@ events! {
     /// A call and a time.
     struct CallRef of a call {}
 
-    /// The run was resumed. The time in between does not count.
-    struct Resumed {}
+    /// The run was resumed: everything that was running was interrupted. The time in between does not count. With a call, only
+    /// that one was interrupted, and the others continue.
+    struct Resumed {
+        /// The index of the only call that was interrupted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub call: Option<u32>,
+    }
 
     /// Replaces a damaged last line that may have been the start of a call of a tool that writes. Every such call that could
     /// have started there counts as started. The time is that of the line before it.

@@ -13,7 +13,7 @@ use plaincall_plan::{CallIndex, Outcome, State, Status};
 
 use crate::attempt::Ended;
 use crate::call_arguments::{ArgumentTexts, SubmittedArguments, bind_pairs};
-use crate::event::{Admission, Appeared, RunBegin, RunEvent};
+use crate::event::{Admission, Appeared, Resumed, RunBegin, RunEvent};
 use crate::result::CallResult;
 use crate::run_error::ResumeError;
 use crate::run_state::{Input, RunState, is_for_run};
@@ -142,8 +142,7 @@ impl Replay<'_> {
         match event {
             RunEvent::Run(_) => return Ok(()),
             RunEvent::Resumed(resumed) => {
-                // If an earlier resume did not get this far, this one begins again.
-                self.resumed = Some((self.replayed.unstarted(), resumed.at));
+                self.resume(resumed);
                 return Ok(());
             }
             RunEvent::DamagedEnd(_) => {
@@ -233,6 +232,19 @@ impl Replay<'_> {
         self.expect(event)
     }
 
+    /// Notes that all calls were interrupted, or sets the only one aside.
+    fn resume(&mut self, resumed: &Resumed) {
+        match resumed.call.map(CallIndex::new) {
+            // If an earlier resume did not get this far, this one begins again.
+            None => self.resumed = Some((self.replayed.unstarted(), resumed.at)),
+            Some(call) => {
+                self.run_state.set_aside_one(call);
+                self.run_state.run_actions(resumed.at);
+                self.take_events();
+            }
+        }
+    }
+
     /// Sets interrupted calls aside, as soon as an event shows that the resumed run did. A resumed run first cancels calls, which
     /// must not start in the slots that become free.
     fn set_aside_before(&mut self, event: &RunEvent) {
@@ -243,9 +255,7 @@ impl Replay<'_> {
         };
         if let Some((unstarted, at)) = self.resumed.take_if(is_earlier) {
             self.run_state.set_aside(&unstarted, at);
-            self.replayed
-                .pending
-                .extend(std::mem::take(&mut self.run_state.events));
+            self.take_events();
         }
     }
 
@@ -291,9 +301,12 @@ impl Replay<'_> {
 
     fn apply(&mut self, input: Input, at: Duration) {
         self.run_state.apply(input, at);
-        self.replayed
-            .pending
-            .extend(std::mem::take(&mut self.run_state.events));
+        self.take_events();
+    }
+
+    fn take_events(&mut self) {
+        let events = std::mem::take(&mut self.run_state.events);
+        self.replayed.pending.extend(events);
     }
 
     fn submit(&mut self, call: &Appeared, arguments: &Arc<SubmittedArguments>) {

@@ -3,7 +3,7 @@
 mod read_result;
 mod typed;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -389,6 +389,26 @@ impl Tool {
     /// Returns the name.
     pub fn name(&self) -> &str {
         &self.spec.name
+    }
+
+    /// Returns a text that is the same for the same definition in the same version, on every machine: the description, the
+    /// parameters, the effect, the limits and, of a command, its words, directory, variables and limit of output. The code of
+    /// a function is not part of it.
+    pub fn fingerprint(&self) -> String {
+        let spec = &self.spec;
+        let texts = (&spec.name, &spec.description, spec.schema(), &spec.examples);
+        let forms = (spec.parameters(), &spec.positional, &spec.body, spec.effect);
+        let mut text = format!("{texts:?} {forms:?} {:?}", self.policy);
+        if let Some(command) = self.code.command() {
+            let (line, directory) = (&command.line, &command.directory);
+            let kept = (command.output_limit, command.keeps_both_ends);
+            let _ = write!(
+                text,
+                " {line:?} {directory:?} {:?} {kept:?}",
+                command.environment
+            );
+        }
+        text
     }
 }
 

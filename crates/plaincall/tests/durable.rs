@@ -1,11 +1,13 @@
 //! Durable runs: the results of a run, from a journal of inputs alone.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod interrupted;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use plaincall::durable::{CallEnd, CallStart, DurableRun, DurableSettings, Step};
+use plaincall::durable::{Answer, CallEnd, CallStart, DurableRun, DurableSettings, Step};
 use plaincall::log::LineEncoder;
 use plaincall::policy::Retry;
 use plaincall::{
@@ -126,6 +128,7 @@ impl Engine {
                 self.run.recover(request.call, Ok(recovery), at);
             }
             Step::TurnEnd => return true,
+            Step::Forget(_) => {}
             other => panic!("{other:?}"),
         }
         false
@@ -341,4 +344,106 @@ async fn other_tools_are_an_error() {
         error.contains("the tool `read` no longer exists"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn long_outputs_and_errors_are_truncated() {
+    let tool = |name, is_error| {
+        Tool::new(name, move |(): (), _| async move {
+            let text = "x".repeat(1 << 20);
+            if is_error { Err(text.into()) } else { Ok(text) }
+        })
+        .effect(Effect::Read)
+    };
+    let tools = Toolbox::new([tool("long", false), tool("fails", true)]).expect("tools");
+    let settings = DurableSettings::new(tools).expect("supported tools");
+    let mut run = settings.start(settings.begin(json!({}))).expect("a run");
+    let reply = "!!!GADGET_START:long\n!!!GADGET_END\n!!!GADGET_START:fails\n!!!GADGET_END\n";
+    run.turn(reply, Stop::Natural, None, Duration::ZERO);
+    while let Some(step) = run.next_step() {
+        if let Step::Ask { request, .. } = step {
+            run.decide(request.call, Ok(Decision::Allow), Duration::ZERO);
+        } else if let Step::Start(start) = step {
+            let (call, token) = (start.call, CancellationToken::new());
+            let end = settings.runner().run(*start, "key", token).await;
+            run.end_call(call, end.truncated(1000), Duration::ZERO);
+        }
+    }
+    let results = run.results();
+    let output = results.first().and_then(|result| result.output.as_deref());
+    assert!(output.is_some_and(|text| text.len() < 1100 && text.contains("of 1048576 bytes")));
+    let error = results.last();
+    let error = error.and_then(|result| result.error.as_deref());
+    assert!(error.is_some_and(|text| text.len() < 66_000 && text.contains("of 1048576 bytes")));
+}
+
+#[test]
+fn a_fingerprint_shows_every_change_of_a_command() {
+    let tool = |command: Command| {
+        let tool = Tool::command(ToolSpec::new("list"), command).expect("a tool");
+        tool.fingerprint()
+    };
+    let list = || Command::new(["ls", "-l"]);
+    let changes = [
+        Command::new(["ls", "-a"]),
+        Command::shell("ls -l"),
+        list()
+            .tools_directory("/tmp")
+            .directory("{directory:tools}"),
+        list().environment(["HOME"]),
+        list().output_limit(10),
+    ];
+    for changed in changes {
+        assert_ne!(tool(changed.clone()), tool(list()), "{changed:?}");
+    }
+    // The folder of the tools file may be another one on each machine.
+    let moved = list().tools_directory("/tmp");
+    assert_eq!(tool(moved), tool(list()));
+    let called = Tool::new("list", |(): (), _| async { Ok(String::new()) });
+    let before = called.fingerprint();
+    assert_ne!(before, called.timeout(Duration::from_secs(1)).fingerprint());
+}
+
+#[tokio::test]
+async fn an_answer_reaches_the_question_that_is_open() {
+    let answer = |json: Value| serde_json::from_value::<Answer>(json).map_err(BoxError::from);
+    let mut engine = Engine::new(None);
+    let reply = "!!!GADGET_START:write:a\n!!!ARG:text\none\n!!!GADGET_END\n";
+    engine.run.turn(reply, Stop::Natural, None, Duration::ZERO);
+    let edit = json!({ "answer": "edit", "arguments": { "text": "two" } });
+    engine.run.answer(0, answer(edit), Duration::ZERO);
+    // It comes too late.
+    engine
+        .run
+        .answer(0, answer(json!({ "answer": "deny" })), Duration::ZERO);
+    let mut starts = 0;
+    let mut recoveries = 0;
+    while let Some(step) = engine.run.next_step() {
+        match step {
+            Step::Start(start) => {
+                starts += 1;
+                assert_eq!(start.arguments.0.first().map(|pair| &*pair.1), Some("two"));
+                engine.run.interrupt(0, Duration::ZERO);
+            }
+            Step::Recover(_) => {
+                recoveries += 1;
+                let json = if recoveries == 1 {
+                    json!({ "answer": "run_again" })
+                } else {
+                    // It answers another question, so the outcome stays unknown.
+                    json!({ "answer": "allow" })
+                };
+                engine.run.answer(0, answer(json), Duration::ZERO);
+                engine
+                    .run
+                    .answer(0, answer(json!({ "answer": "done" })), Duration::ZERO);
+            }
+            _ => {}
+        }
+    }
+    let results = engine.run.results();
+    assert_eq!((starts, recoveries), (2, 2));
+    assert_eq!(statuses(&results), [Status::Unknown]);
+    let error = results.first().and_then(|result| result.error.as_deref());
+    assert!(error.is_some_and(|text| text.contains("not one to this question")));
 }

@@ -1,5 +1,8 @@
 //! The service that runs calls: one invocation for each attempt of a call.
 //!
+//! Restate sends a new invocation to the newest workers that have its service. So the name of the service contains a checksum of
+//! the workers' definitions: a call reaches only workers with the definitions of its conversation.
+//!
 //! An invocation runs at least once: if its worker is lost, Restate runs it again on another one, from its journal. That is
 //! harmless for a tool that reads or is idempotent. Before a tool that writes is started, this attempt's own random token is
 //! journaled, and Restate confirms that. A later attempt finds that token, and not its own, so it knows that the tool may have
@@ -7,18 +10,21 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
 use plaincall::Effect;
 use plaincall::durable::{CallEnd, CallStart};
+use restate_sdk::context::{Request, RequestTarget};
+use restate_sdk::endpoint::ContextInternal;
 use restate_sdk::prelude::*;
+use restate_sdk::service::{Discoverable as _, Service, ServiceDefinition, macro_support};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::definitions::Definitions;
 use crate::worker::{Worker, unix_ms};
 
 /// The longest output of a tool, and the most that a call gets from its dependencies, in bytes. As JSON it may be six times as
@@ -30,8 +36,6 @@ pub(crate) const MOST_FROM_DEPENDENCIES: usize = 4 << 20;
 pub(crate) struct CallRequest {
     pub(crate) start: CallStart,
     pub(crate) idempotency_key: String,
-    /// What the conversation was started with.
-    pub(crate) definitions: Definitions,
     /// The end of the turn's time limit, in milliseconds since 1970 (UTC).
     pub(crate) deadline: Option<u64>,
 }
@@ -49,6 +53,20 @@ pub(crate) struct CallResponse {
 
 pub(crate) struct Call(pub(crate) Worker);
 
+/// Requests a call on a worker with the same definitions.
+pub(crate) fn request<'c>(
+    worker: &Worker,
+    context: &'c ObjectContext<'c>,
+    request: CallRequest,
+) -> Request<'c, Json<CallRequest>, Json<CallResponse>> {
+    let target = RequestTarget::service(service_name(worker), "run");
+    context.request(target, Json(request))
+}
+
+fn service_name(worker: &Worker) -> String {
+    format!("PlaincallCall-{}", worker.definitions().checksum())
+}
+
 #[service(name = "PlaincallCall")]
 impl Call {
     /// Runs the tool of a call once.
@@ -59,8 +77,6 @@ impl Call {
         request: Json<CallRequest>,
     ) -> Result<Json<CallResponse>, HandlerError> {
         let request = request.into_inner();
-        // Restate tries again later, so the call is not lost.
-        self.0.definitions().check(&request.definitions)?;
         let is_write = request.start.effect == Effect::Write;
         let may_run = !is_write || self.is_first_attempt(&context).await?;
         let response = self.response(&context, request, may_run).await;
@@ -74,7 +90,34 @@ impl Call {
     }
 }
 
+/// Runs the handler of the service under its other name.
+struct Dispatcher(Arc<Call>);
+
+impl Service for Dispatcher {
+    type Future = macro_support::ServiceBoxFuture;
+
+    fn handle(&self, context: ContextInternal) -> Self::Future {
+        let call = Arc::clone(&self.0);
+        Box::pin(async move {
+            let (request, metadata) = context.input().await;
+            let response = call.run((&context, metadata).into(), request).await;
+            context.handle_handler_result(response);
+            context.end();
+            Ok(())
+        })
+    }
+}
+
 impl Call {
+    /// Returns the service with its name.
+    pub(crate) fn definition(self) -> ServiceDefinition {
+        let mut discovery = Self::discover();
+        if let Ok(name) = service_name(&self.0).try_into() {
+            discovery.name = name;
+        }
+        macro_support::service_definition(Dispatcher(Arc::new(self)), discovery)
+    }
+
     /// Returns whether this attempt is the only one that may start the tool.
     async fn is_first_attempt(&self, context: &Context<'_>) -> Result<bool, HandlerError> {
         let own = getrandom::u64()?;

@@ -1,20 +1,24 @@
 //! The virtual object of a conversation: replies, calls, questions and the record.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::durable::{DurableRun, Step};
-use plaincall::{AllowAll, CallResult, Decision, Gate as _, ReadOnly, Request, Stop, TurnResults};
+use plaincall::{
+    AllowAll, BoxError, CallResult, Decision, Effect, Gate as _, ReadOnly, Request, Stop,
+    TurnResults,
+};
 use plaincall_agent::Role;
 use restate_sdk::context::{DurableFuture, DurableFuturesUnordered};
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::call::{CallClient, CallRequest, CallResponse};
+use crate::call::{self, CallRequest, CallResponse};
 use crate::definitions::Definitions;
 use crate::model_step::{self, WholeReply};
 use crate::question::{AnswerTo, Question, QuestionKind, TimedAnswer};
-use crate::record::{self, DEFINITIONS, QUESTIONS, Record};
+use crate::record::{self, DEFINITIONS, QUESTIONS, Record, Stored};
 use crate::worker::{Worker, unix_ms};
 
 /// The maximum number of replies to a question.
@@ -50,7 +54,7 @@ pub struct RecordPart {
 pub struct Finished {
     /// The text of the last reply, without its calls.
     pub text: String,
-    /// The results of all calls, in order. Of their outputs, the first 8 MiB; the record has all.
+    /// The results of all calls, in order. Of their outputs and errors, the first 8 MiB; the record has all.
     pub results: Vec<CallResult>,
 }
 
@@ -60,7 +64,7 @@ pub struct Finished {
 pub struct Status {
     /// The questions that wait for an answer.
     pub questions: Vec<Question>,
-    /// The reason why this worker cannot continue the conversation, if so.
+    /// The reason why the worker that was asked for the status cannot continue the reply in progress, if so.
     pub problem: Option<String>,
 }
 
@@ -103,10 +107,17 @@ impl Conversation {
     async fn status(&self, context: SharedObjectContext<'_>) -> Result<Json<Status>, HandlerError> {
         let started = context.get::<Json<Definitions>>(DEFINITIONS).await?;
         let started = started.map(Json::into_inner);
-        Ok(Json(Status {
-            questions: questions(&context).await?,
-            problem: started.and_then(|started| self.0.definitions().check(&started).err()),
-        }))
+        let stored = Stored::of(&context.get_keys().await?);
+        let keys = stored.questions.iter();
+        let asked: Vec<_> = keys
+            .map(|(_, key)| context.get::<Json<Question>>(key))
+            .collect();
+        let mut questions = Vec::new();
+        for question in asked {
+            questions.extend(question.await?.map(Json::into_inner));
+        }
+        let problem = started.and_then(|started| self.0.definitions().check(&started).err());
+        Ok(Json(Status { questions, problem }))
     }
 
     /// Answers a question.
@@ -116,23 +127,21 @@ impl Conversation {
         context: SharedObjectContext<'_>,
         answer: Json<AnswerTo>,
     ) -> Result<(), HandlerError> {
-        let AnswerTo { call, answer } = answer.into_inner();
-        let questions = questions(&context).await?;
-        let refuse = |code, problem: String| TerminalError::new_with_code(code, problem);
-        let question = questions.iter().find(|question| question.call == call);
-        let Some(question) = question else {
-            return Err(refuse(
-                404,
-                format!("there is no question about call {call}; `status` lists the questions"),
-            )
-            .into());
+        let AnswerTo {
+            question: number,
+            answer,
+        } = answer.into_inner();
+        let refuse = |code, problem| TerminalError::new_with_code(code, problem);
+        let key = record::question(number);
+        let Some(Json(question)) = context.get::<Json<Question>>(&key).await? else {
+            let asked = context.get::<u32>(QUESTIONS).await?.unwrap_or_default();
+            let problem =
+                format!("question {number} is not open; `status` lists the open questions");
+            return Err(refuse(if number < asked { 409 } else { 404 }, problem).into());
         };
-        if !answer.is_for(question.kind) {
-            let kind = match question.kind {
-                QuestionKind::Approval => "`allow`, `allow_always`, `edit` or `deny`",
-                QuestionKind::Recovery => "`done`, `not_done`, `run_again` or `unknown`",
-            };
-            return Err(refuse(409, format!("call {call} waits for one of {kind}")).into());
+        if let Err(answers) = question.kind.check(&answer) {
+            let problem = format!("question {number} waits for one of {answers}");
+            return Err(refuse(409, problem).into());
         }
         let unix_ms = context.run(|| async { Ok(unix_ms()) }).name("time").await?;
         context.resolve_awakeable(&question.awakeable, Json(TimedAnswer { answer, unix_ms }));
@@ -156,19 +165,14 @@ impl Conversation {
     }
 }
 
-async fn questions(context: &SharedObjectContext<'_>) -> Result<Vec<Question>, TerminalError> {
-    let questions = context.get::<Json<Vec<Question>>>(QUESTIONS).await?;
-    Ok(questions.map(Json::into_inner).unwrap_or_default())
-}
-
 /// What a conversation waits for.
 enum Woken {
     /// A call ended, or its invocation was lost.
     Called(u32, Result<Json<CallResponse>, TerminalError>),
-    /// A person answered.
-    Answered(u32, QuestionKind, Result<Vec<u8>, TerminalError>),
-    /// The question with this awakeable got no answer in time.
-    Unanswered(String),
+    /// A person answered the question with this number.
+    Answered(u32, Result<Vec<u8>, TerminalError>),
+    /// The question with this number got no answer in time.
+    Unanswered(u32),
     /// The delay before a retry is over.
     RetryDue(u32, Duration),
     TurnTimedOut,
@@ -184,9 +188,12 @@ struct Talk<'c> {
     run: DurableRun,
     record: Record,
     messages: Vec<plaincall_agent::Message>,
-    /// The start of the run and of this invocation, in milliseconds since 1970 (UTC).
-    run_began: u64,
+    /// The start of this invocation, in milliseconds since 1970 (UTC).
     began: u64,
+    /// The prefix of the idempotency keys of this invocation's calls.
+    idempotency_key: String,
+    /// The number of questions so far, and those that are open.
+    asked: u32,
     questions: Vec<Question>,
     results: Vec<CallResult>,
 }
@@ -197,6 +204,8 @@ struct Begin {
     definitions: Definitions,
     run: plaincall::events::RunBegin,
     unix_ms: u64,
+    /// A random number: no other invocation has it.
+    token: u64,
 }
 
 impl<'c> Talk<'c> {
@@ -209,12 +218,18 @@ impl<'c> Talk<'c> {
             definitions: worker.definitions().clone(),
             run: worker.settings().begin(note),
             unix_ms: unix_ms(),
+            token: getrandom::u64()?,
         };
         let journaled = context.run(|| async move { Ok(Json(begin)) }).name("begin");
         let begin = journaled.await?.into_inner();
         // Restate tries again later, so the conversation is not lost.
         worker.definitions().check(&begin.definitions)?;
-        let (parts, events) = record::read(context).await?;
+        let stored = Stored::of(&context.get_keys().await?);
+        // All parts are requested before the first one arrives.
+        let parts = stored.parts.iter().map(|(_, key)| context.get(key));
+        let lines = record::joined(parts.collect(), usize::MAX).await?;
+        let events = record::events(&lines.unwrap_or_default())?;
+        let asked = context.get::<u32>(QUESTIONS).await?.unwrap_or_default();
         let settings = worker.settings();
         let run = if events.is_empty() {
             settings.start(begin.run)
@@ -228,39 +243,35 @@ impl<'c> Talk<'c> {
             )
         })?;
         context.set(DEFINITIONS, Json(begin.definitions));
+        // Those of an invocation that was killed.
+        for (_, key) in &stored.questions {
+            context.clear(key);
+        }
         let dialect = worker.dialect();
         let messages = model_step::messages(worker.system(), &events, &run, dialect)
             .map_err(TerminalError::from_error)?;
         let mut talk = Self {
             worker,
             context,
-            record: Record::after(parts, events.len()),
+            record: Record::after(&stored, events.len()),
             messages,
-            run_began: 0,
             began: begin.unix_ms,
+            idempotency_key: format!("{}/{:016x}", context.key(), begin.token),
+            asked,
             questions: Vec::new(),
             results: Vec::new(),
             run,
         };
-        let first = events.into_iter().next();
         let new = talk.run.take_events();
-        if let Some(plaincall::RunEvent::Run(begin)) = first.as_ref().or(new.first()) {
-            talk.run_began = begin.began_unix_ms;
-        }
         talk.record.add(context, new, true);
         Ok(talk)
-    }
-
-    /// Returns the time since the start of the run.
-    fn at(&self, unix_ms: u64) -> Duration {
-        Duration::from_millis(unix_ms.saturating_sub(self.run_began))
     }
 
     async fn ask(&mut self, message: &str) -> Result<String, TerminalError> {
         let model = self.worker.model_of_questions().ok_or_else(|| {
             TerminalError::new_with_code(400, "this worker has no model; start it with `--model-url` and `--model`, or call `run` with a reply")
         })?;
-        self.run.message(message, self.at(self.began));
+        self.run.message(message, self.run.since_start(self.began));
         model_step::add(&mut self.messages, Role::User, message);
         for _ in 0..TURNS {
             let (model, messages) = (model.clone(), self.messages.clone());
@@ -291,7 +302,7 @@ impl<'c> Talk<'c> {
             ));
         }
         let deadline = limit.map(|limit| began.saturating_add(milliseconds(limit)));
-        let at = self.at(began);
+        let at = self.run.since_start(began);
         let text = self.run.turn(&reply.text, reply.stop, reply.usage, at);
         let mut cancelled = None;
         while !self
@@ -309,9 +320,9 @@ impl<'c> Talk<'c> {
                 Err(error) => {
                     self.run
                         .cancel("the conversation was cancelled", self.run.at());
-                    for question in std::mem::take(&mut self.questions) {
+                    for question in self.questions.clone() {
                         let reason = "the conversation was cancelled".to_owned();
-                        self.answer(question.call, question.kind, Err(reason));
+                        self.answer(question.question, Err(reason));
                     }
                     cancelled = Some(error);
                 }
@@ -329,23 +340,13 @@ impl<'c> Talk<'c> {
         deadline: Option<u64>,
         is_cancelled: bool,
     ) -> bool {
-        let (context, asked) = (self.context, self.questions.len());
-        let mut has_ended = false;
+        let (context, asked) = (self.context, self.asked);
+        let (mut has_ended, mut starts) = (false, Vec::new());
         while let Some(step) = self.run.next_step() {
             match step {
                 Step::TurnEnd => has_ended = true,
-                Step::Start(start) => {
-                    let call = start.call;
-                    let request = CallRequest {
-                        idempotency_key: format!("{}/{}/{call}", context.key(), self.run_began),
-                        definitions: self.worker.definitions().only(&start.name),
-                        deadline,
-                        start: *start,
-                    };
-                    let client = context.service_client::<CallClient>();
-                    let called = client.run(Json(request)).call();
-                    waiting.push(Box::pin(called.map(move |end| Woken::Called(call, end))));
-                }
+                Step::Start(start) => starts.push(start),
+                Step::Forget(call) => self.close(|question| question.call == call),
                 Step::Ask { request, must_ask } => {
                     let decision = if must_ask {
                         None
@@ -360,8 +361,8 @@ impl<'c> Talk<'c> {
                     }
                 }
                 Step::Recover(request) if is_cancelled => {
-                    let reason = "the conversation was cancelled".to_owned();
-                    self.answer(request.call, QuestionKind::Recovery, Err(reason));
+                    let reason = Err("the conversation was cancelled".into());
+                    self.run.recover(request.call, reason, self.run.at());
                 }
                 Step::Recover(request) => self.question(waiting, &request, QuestionKind::Recovery),
                 Step::Wait { call, delay } => {
@@ -375,9 +376,21 @@ impl<'c> Talk<'c> {
                 _ => {}
             }
         }
-        let is_asking = asked < self.questions.len();
+        // If this invocation is killed, the record shows which writes have started.
+        let writes = starts.iter().any(|start| start.effect == Effect::Write);
         let events = self.run.take_events();
-        self.record.add(context, events, has_ended || is_asking);
+        let now = has_ended || writes || asked < self.asked;
+        self.record.add(context, events, now);
+        for start in starts {
+            let call = start.call;
+            let request = CallRequest {
+                idempotency_key: format!("{}/{call}", self.idempotency_key),
+                deadline,
+                start: *start,
+            };
+            let called = call::request(self.worker, context, request).call();
+            waiting.push(Box::pin(called.map(move |end| Woken::Called(call, end))));
+        }
         has_ended
     }
 
@@ -394,22 +407,31 @@ impl<'c> Talk<'c> {
     }
 
     fn question(&mut self, waiting: &mut Waiting<'c>, request: &Request, kind: QuestionKind) {
-        let call = request.call;
-        let (awakeable, answer) = self.context.awakeable::<Vec<u8>>();
+        let (context, number) = (self.context, self.asked);
+        let (awakeable, answer) = context.awakeable::<Vec<u8>>();
         waiting.push(Box::pin(
-            answer.map(move |answer| Woken::Answered(call, kind, answer)),
+            answer.map(move |answer| Woken::Answered(number, answer)),
         ));
-        let (limit, id) = (self.run.policy().gate_timeout, awakeable.clone());
-        let slept = self.context.sleep(limit);
-        waiting.push(Box::pin(slept.map(move |_| Woken::Unanswered(id))));
-        self.questions.push(Question::new(request, kind, awakeable));
-        self.context.set(QUESTIONS, Json(self.questions.clone()));
+        let slept = context.sleep(self.run.policy().gate_timeout);
+        waiting.push(Box::pin(slept.map(move |_| Woken::Unanswered(number))));
+        let question = Question::new(number, request, kind, awakeable);
+        context.set(&record::question(number), Json(question.clone()));
+        self.questions.push(question);
+        self.asked += 1;
+        context.set(QUESTIONS, self.asked);
+    }
+
+    /// Removes questions that need no answer any more.
+    fn close(&mut self, is_one: impl Fn(&Question) -> bool) {
+        for question in self.questions.extract_if(.., |question| is_one(question)) {
+            self.context.clear(&record::question(question.question));
+        }
     }
 
     fn wake(&mut self, woken: Woken) {
         match woken {
             Woken::Called(call, Ok(Json(response))) => {
-                let at = self.at(response.unix_ms);
+                let at = self.run.since_start(response.unix_ms);
                 if response.timed_out {
                     self.run.time_out(at);
                 }
@@ -420,65 +442,55 @@ impl<'c> Talk<'c> {
             }
             // The invocation was killed. Its tool may have started.
             Woken::Called(call, Err(_)) => self.run.interrupt(call, self.run.at()),
-            Woken::Answered(call, kind, answer) => {
-                self.answer(
-                    call,
-                    kind,
-                    answer.map_err(|error| error.message().to_owned()),
-                );
+            Woken::Answered(number, answer) => {
+                self.answer(number, answer.map_err(|error| error.message().to_owned()));
             }
-            Woken::Unanswered(awakeable) => {
-                let is_it = |question: &&Question| question.awakeable == awakeable;
-                let question = self.questions.iter().find(is_it);
-                if let Some(&Question { call, kind, .. }) = question {
-                    let limit = self.run.policy().gate_timeout;
-                    let error = format!("no answer within {} s", limit.as_secs());
-                    self.answer(call, kind, Err(error));
-                }
+            Woken::Unanswered(number) => {
+                let limit = self.run.policy().gate_timeout;
+                self.answer(
+                    number,
+                    Err(format!("no answer within {} s", limit.as_secs())),
+                );
             }
             Woken::RetryDue(call, due) => self.run.retry(call, due),
             Woken::TurnTimedOut => self.run.time_out(self.run.at()),
         }
     }
 
-    /// Takes the JSON of an answer. An invalid one denies the call, or leaves its outcome unknown.
-    fn answer(&mut self, call: u32, kind: QuestionKind, json: Result<Vec<u8>, String>) {
+    /// Takes the JSON of an answer. An invalid one denies the call, or leaves its outcome unknown. One that comes too late has
+    /// no effect.
+    fn answer(&mut self, number: u32, json: Result<Vec<u8>, String>) {
+        let mut questions = self.questions.iter();
+        let question = questions.find(|question| question.question == number);
+        let Some(&Question { call, .. }) = question else {
+            return;
+        };
         let answer = json.and_then(|json| {
             serde_json::from_slice::<TimedAnswer>(&json)
                 .map_err(|error| format!("the answer is invalid: {error}"))
         });
         let at = answer
             .as_ref()
-            .map_or(self.run.at(), |answer| self.at(answer.unix_ms));
-        match (kind, answer) {
-            (QuestionKind::Approval, Ok(answer)) => {
-                let decision = answer.answer.decision(&self.run, call);
-                self.run.decide(call, decision, at);
-            }
-            (QuestionKind::Approval, Err(error)) => self.run.decide(call, Err(error.into()), at),
-            (QuestionKind::Recovery, Ok(answer)) => {
-                let recovery = answer.answer.recovery();
-                self.run.recover(call, recovery, at);
-            }
-            (QuestionKind::Recovery, Err(error)) => self.run.recover(call, Err(error.into()), at),
-        }
-        self.questions.retain(|question| question.call != call);
-        self.context.set(QUESTIONS, Json(self.questions.clone()));
+            .map_or(self.run.at(), |answer| self.run.since_start(answer.unix_ms));
+        let answer = answer.map(|answer| answer.answer).map_err(BoxError::from);
+        self.run.answer(call, answer, at);
+        self.close(|question| question.question == number);
     }
 
     /// Stores the rest of the record, and returns the results.
     fn end(mut self, text: Result<String, TerminalError>) -> Result<Json<Finished>, HandlerError> {
         let events = self.run.take_events();
         self.record.add(self.context, events, true);
-        self.context.clear(QUESTIONS);
+        self.close(|_| true);
         self.context.clear(DEFINITIONS);
         let (mut results, mut bytes) = (self.results, 0);
         for result in &mut results {
-            let length = result.output.as_ref().map_or(0, |output| output.len());
-            bytes += length;
+            let length = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+            let output = length(&result.output);
+            bytes += output + length(&result.error);
             if bytes > LARGEST {
-                result.whole_bytes = result.whole_bytes.or(Some(length as u64));
-                result.output = None;
+                result.whole_bytes = result.whole_bytes.or(Some(output as u64));
+                (result.output, result.error) = (None, None);
             }
         }
         Ok(Json(Finished {

@@ -1,7 +1,7 @@
-//! The version and the tools of a worker, which must not change while a call or a conversation is in progress.
+//! The version, the tools and the settings of a worker, which must not change while a conversation is in progress.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{Debug, Write as _};
 
 use plaincall::durable::DurableSettings;
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,13 @@ use sha2::{Digest as _, Sha256};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What a conversation was started with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Definitions {
     version: String,
-    /// The checksum of what decides about calls: policy, rules, syntax and `approve_all`.
-    settings: String,
     /// The checksums of the definitions, by tool.
     tools: BTreeMap<String, String>,
+    /// The checksum of everything else that decides about replies and calls.
+    settings: String,
 }
 
 fn checksum(text: &str) -> String {
@@ -31,69 +31,54 @@ fn checksum(text: &str) -> String {
 }
 
 impl Definitions {
-    pub(crate) fn of(settings: &DurableSettings) -> Self {
-        let tools = settings.tools().iter().map(|tool| {
-            let text = format!("{:?}{:?}", tool.spec(), tool.policy());
-            (tool.name().to_owned(), checksum(&text))
-        });
+    /// Returns those of a worker. `others` is what it has beside the settings of its runs.
+    pub(crate) fn of(
+        settings: &DurableSettings,
+        release: Option<&str>,
+        others: impl Debug,
+    ) -> Self {
+        let tools = settings.tools().iter();
+        let tools = tools.map(|tool| (tool.name().to_owned(), checksum(&tool.fingerprint())));
         let begin = settings.begin(Value::Null);
         let rules = serde_json::to_string(&begin.rules).unwrap_or_default();
         let (policy, dialect) = (begin.policy, settings.model_dialect());
         Self {
-            version: VERSION.to_owned(),
-            settings: checksum(&format!("{policy:?}{rules}{dialect:?}")),
+            version: release.map_or(VERSION.to_owned(), |name| format!("{VERSION} ({name})")),
             tools: tools.collect(),
+            settings: checksum(&format!("{policy:?}{rules}{dialect:?}{others:?}")),
         }
     }
 
-    pub(crate) fn approve_all(self) -> Self {
-        let settings = format!("{}, approve all", self.settings);
-        Self { settings, ..self }
+    pub(crate) fn checksum(&self) -> String {
+        checksum(&format!("{self:?}"))
     }
 
-    pub(crate) fn release(self, name: &str) -> Self {
-        let version = format!("{VERSION} ({name})");
-        Self { version, ..self }
-    }
-
-    /// Returns those of one tool.
-    pub(crate) fn only(&self, tool: &str) -> Self {
-        let own = self.tools.get_key_value(tool);
-        let own = own.map(|(name, checksum)| (name.clone(), checksum.clone()));
-        Self {
-            version: self.version.clone(),
-            settings: self.settings.clone(),
-            tools: own.into_iter().collect(),
-        }
-    }
-
-    /// Checks that this worker can continue what was started with other definitions. More tools are harmless for a call.
+    /// Checks that this worker can continue what was started with other definitions.
     ///
     /// # Errors
     /// Returns the difference.
     pub(crate) fn check(&self, started: &Self) -> Result<(), String> {
-        let help = "this worker runs nothing; start a worker of the old definition at the same address, or cancel the invocation";
-        if self.version != started.version {
-            return Err(format!(
-                "this worker is version {}, but the conversation was started by version {}; {help}",
+        let mut names = started.tools.keys().chain(self.tools.keys());
+        let changed = names.find(|name| self.tools.get(*name) != started.tools.get(*name));
+        let difference = if self.version != started.version {
+            format!(
+                "this worker is version {}, but the conversation was started by version {}",
                 self.version, started.version
-            ));
-        }
-        if self.settings != started.settings {
-            return Err(format!(
-                "this worker has another policy, other rules, another syntax or another `--yes` than the conversation was started with; {help}"
-            ));
-        }
-        for (name, checksum) in &started.tools {
-            let problem = match self.tools.get(name) {
-                None => "no longer exists",
-                Some(now) if now != checksum => "has changed",
-                Some(_) => continue,
+            )
+        } else if let Some(name) = changed {
+            let change = match (started.tools.get(name), self.tools.get(name)) {
+                (Some(_), None) => "no longer exists",
+                (None, _) => "is new",
+                _ => "has changed",
             };
-            return Err(format!(
-                "the tool `{name}` {problem} since the conversation was started; {help}"
-            ));
-        }
-        Ok(())
+            format!("the tool `{name}` {change} since the conversation was started")
+        } else if self.settings != started.settings {
+            "this worker has another policy, other rules, another syntax, model or system prompt, or another `--yes` than the conversation was started with".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(format!(
+            "{difference}; this worker runs nothing of it; it continues on workers of the old definition at their address: if there are none, start one, or kill the invocation"
+        ))
     }
 }

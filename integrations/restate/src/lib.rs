@@ -32,5 +32,5 @@ mod record;
 mod worker;
 
 pub use conversation::{Ask, Finished, RecordPart, Reply, Status};
-pub use question::{Answer, AnswerTo, Question, QuestionKind};
+pub use question::{AnswerTo, Question, QuestionKind};
 pub use worker::Worker;

@@ -20,7 +20,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 /// Serve conversations and calls to a Restate server.
 ///
-/// All workers must have the same version and the same tools file.
+/// All workers at one address must have the same version, tools file and options.
 #[derive(Parser, Debug)]
 #[command(version)]
 struct Options {
@@ -61,7 +61,7 @@ struct Options {
     #[arg(long)]
     yes: bool,
 
-    /// The name of this release of the tools. A conversation continues only with the release that it was started with.
+    /// The name of this release of the tools. A reply in progress continues only on workers of its release.
     #[arg(long, value_name = "NAME")]
     release: Option<String>,
 

@@ -1,42 +1,118 @@
-//! The record of a conversation: the lines of a log, in the state of its virtual object.
+//! The state of a conversation: its record, as the lines of a log, and its open questions. State is read and written by key, so
+//! a long record is stored in parts.
 
 use plaincall::RunEvent;
 use plaincall::log::{LineEncoder, read_log};
 use restate_sdk::prelude::*;
 
-/// The state key of the number of parts.
-const PARTS: &str = "record parts";
-/// The state key of the open questions.
-pub(crate) const QUESTIONS: &str = "questions";
 /// The state key of the definitions of the invocation in progress.
 pub(crate) const DEFINITIONS: &str = "definitions";
-/// The number of events, and the size of their lines in bytes, after which a part is written.
-const PART: u32 = 250;
-const PART_BYTES: usize = 4 << 20;
+/// The state key of the number of questions so far.
+pub(crate) const QUESTIONS: &str = "questions";
+/// The beginnings of the state keys of the parts of the record, and of the open questions. A number follows.
+const PART: &str = "record ";
+const QUESTION: &str = "question ";
+/// The number of events, and the size of their lines in bytes, after which a part is complete and written.
+const EVENTS: u32 = 250;
+const BYTES: usize = 4 << 20;
+/// The size in bytes below which a part that was written early is written again with what follows.
+const SMALL: usize = 16 << 10;
 /// The longest record in one response, in bytes. Restate accepts values of 32 MiB.
 const LARGEST: usize = 24 << 20;
 
-/// The state key of a part. State is read and written by key, so a long record is stored in parts.
-fn part(number: u32) -> String {
-    format!("record {number}")
+/// Returns the state key of a question.
+pub(crate) fn question(number: u32) -> String {
+    format!("{QUESTION}{number}")
 }
 
-/// The lines that are not stored yet.
+/// The stored parts and questions, each with its number and key, in order.
+pub(crate) struct Stored {
+    pub(crate) parts: Vec<(u32, String)>,
+    pub(crate) questions: Vec<(u32, String)>,
+}
+
+impl Stored {
+    pub(crate) fn of(keys: &[String]) -> Self {
+        let numbered = |beginning| {
+            let numbered = keys.iter().filter_map(|key| {
+                let number = key.strip_prefix(beginning)?.parse().ok()?;
+                Some((number, key.clone()))
+            });
+            let mut numbered: Vec<_> = numbered.collect();
+            numbered.sort_unstable();
+            numbered
+        };
+        let (parts, questions) = (numbered(PART), numbered(QUESTION));
+        Self { parts, questions }
+    }
+}
+
+/// Returns the events of the lines.
+pub(crate) fn events(lines: &[u8]) -> Result<Vec<RunEvent>, TerminalError> {
+    if lines.is_empty() {
+        return Ok(Vec::new());
+    }
+    let record = read_log(lines).map_err(TerminalError::from_error)?;
+    Ok(record.events)
+}
+
+/// Returns the lines of all requested parts, or `None` if they are longer than a limit.
+pub(crate) async fn joined(
+    parts: Vec<impl Future<Output = Result<Option<Vec<u8>>, TerminalError>>>,
+    limit: usize,
+) -> Result<Option<Vec<u8>>, TerminalError> {
+    let mut lines = Vec::new();
+    for part in parts {
+        lines.extend(part.await?.unwrap_or_default());
+        if lines.len() > limit {
+            return Ok(None);
+        }
+    }
+    Ok(Some(lines))
+}
+
+/// Returns the lines of one part, or of the whole record.
+pub(crate) async fn lines(
+    context: &SharedObjectContext<'_>,
+    only: Option<u32>,
+) -> Result<Vec<u8>, TerminalError> {
+    let mut stored = Stored::of(&context.get_keys().await?);
+    let count = stored.parts.len();
+    stored
+        .parts
+        .retain(|(part, _)| only.is_none_or(|only| only == *part));
+    if only.is_some() && stored.parts.is_empty() {
+        let problem = format!("there is no such part; the record has {count} so far");
+        return Err(TerminalError::new_with_code(404, problem));
+    }
+    let parts = stored.parts.iter();
+    let parts = parts.map(|(_, key)| context.get(key)).collect();
+    joined(parts, LARGEST).await?.ok_or_else(|| {
+        let problem = format!(
+            "the record is too long for one response; request each of its {count} parts: {{\"part\": 0}}"
+        );
+        TerminalError::new_with_code(413, problem)
+    })
+}
+
+/// The lines of the last part.
 pub(crate) struct Record {
-    parts: u32,
+    part: u32,
     encoder: LineEncoder,
     lines: Vec<u8>,
     events: u32,
+    is_stored: bool,
 }
 
 impl Record {
-    /// Continues a record of so many parts and events.
-    pub(crate) fn after(parts: u32, events: usize) -> Self {
+    /// Continues a stored record of so many events.
+    pub(crate) fn after(stored: &Stored, events: usize) -> Self {
         Self {
-            parts,
+            part: stored.parts.last().map_or(0, |(last, _)| last + 1),
             encoder: LineEncoder::from_number(events as u64),
             lines: Vec::new(),
             events: 0,
+            is_stored: true,
         }
     }
 
@@ -45,63 +121,24 @@ impl Record {
         for event in events {
             self.lines.extend(self.encoder.next_line(&event).as_bytes());
             self.events += 1;
-            if self.events >= PART || self.lines.len() >= PART_BYTES {
-                self.store(context);
+            self.is_stored = false;
+            if self.events >= EVENTS || self.lines.len() >= BYTES {
+                self.store(context, 0);
             }
         }
-        if now && self.events > 0 {
-            self.store(context);
+        if now && !self.is_stored {
+            self.store(context, SMALL);
         }
     }
 
-    fn store(&mut self, context: &ObjectContext<'_>) {
-        context.set(&part(self.parts), std::mem::take(&mut self.lines));
-        self.parts += 1;
-        self.events = 0;
-        context.set(PARTS, self.parts);
-    }
-}
-
-/// Returns the stored events, and the number of their parts.
-pub(crate) async fn read(
-    context: &ObjectContext<'_>,
-) -> Result<(u32, Vec<RunEvent>), TerminalError> {
-    let parts = context.get::<u32>(PARTS).await?.unwrap_or_default();
-    let keys: Vec<String> = (0..parts).map(part).collect();
-    let mut lines = Vec::new();
-    for key in &keys {
-        lines.extend(context.get::<Vec<u8>>(key).await?.unwrap_or_default());
-    }
-    if lines.is_empty() {
-        return Ok((parts, Vec::new()));
-    }
-    let record = read_log(&lines).map_err(TerminalError::from_error)?;
-    Ok((parts, record.events))
-}
-
-/// Returns the lines of one part, or of the whole record.
-pub(crate) async fn lines(
-    context: &SharedObjectContext<'_>,
-    only: Option<u32>,
-) -> Result<Vec<u8>, TerminalError> {
-    let parts = context.get::<u32>(PARTS).await?.unwrap_or_default();
-    let keys: Vec<String> = match only {
-        Some(number) if number < parts => vec![part(number)],
-        Some(number) => {
-            let problem = format!("there is no part {number}; the record has {parts} so far");
-            return Err(TerminalError::new_with_code(404, problem));
-        }
-        None => (0..parts).map(part).collect(),
-    };
-    let mut lines = Vec::new();
-    for key in &keys {
-        lines.extend(context.get::<Vec<u8>>(key).await?.unwrap_or_default());
-        if lines.len() > LARGEST {
-            let problem = format!(
-                "the record is too long for one response; request each of its {parts} parts: {{\"part\": 0}}"
-            );
-            return Err(TerminalError::new_with_code(413, problem));
+    /// Stores the part. If it has at least so many bytes, it is complete.
+    fn store(&mut self, context: &ObjectContext<'_>, complete: usize) {
+        context.set(&format!("{PART}{}", self.part), self.lines.clone());
+        self.is_stored = true;
+        if self.lines.len() >= complete {
+            self.part += 1;
+            self.lines.clear();
+            self.events = 0;
         }
     }
-    Ok(lines)
 }

@@ -22,11 +22,13 @@ use crate::definitions::Definitions;
 
 /// How long Restate waits for a tool or a model beyond their own time limits.
 const MARGIN: Duration = Duration::from_mins(1);
+/// How long a repeated request with the same key has no effect, after the end of the first one.
+const RETENTION: Duration = Duration::from_hours(7 * 24);
 /// The longest time that a model may take for a reply.
 const REPLY: Duration = Duration::from_hours(1);
 
-/// A worker that serves conversations and calls to a Restate server. All workers of a server must have the same tools and
-/// version. Clones share it.
+/// A worker that serves conversations and calls to a Restate server. All workers at one address must have the same version, tools
+/// and settings; a reply in progress continues only on such workers. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Worker(Arc<Inner>);
 
@@ -38,6 +40,7 @@ struct Inner {
     definitions: Definitions,
     model: Option<Arc<dyn Model>>,
     system: String,
+    release: Option<String>,
     approves_all: bool,
 }
 
@@ -68,20 +71,25 @@ impl Worker {
         };
         let specs = settings.tools().iter().map(Tool::spec);
         let system = prompt(specs, &shown, &PromptOptions::new())?.into_text();
-        Ok(Self(Arc::new(Inner {
+        let worker = Self(Arc::new(Inner {
             runner: settings.runner(),
-            definitions: Definitions::of(&settings),
+            definitions: Definitions::default(),
             settings,
             dialect,
             model: None,
             system,
+            release: None,
             approves_all: false,
-        })))
+        }));
+        Ok(worker.with(|_| {}))
     }
 
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
         change(&mut inner);
+        let model = inner.model.as_ref().map(Model::name);
+        let others = (model, &inner.system, inner.approves_all);
+        inner.definitions = Definitions::of(&inner.settings, inner.release.as_deref(), others);
         Self(Arc::new(inner))
     }
 
@@ -98,18 +106,15 @@ impl Worker {
         })
     }
 
-    /// Names the release of the tools' own code. Like the version of Plaincall, it must not change while a conversation is in
-    /// progress. Default: none.
+    /// Names the release of the tools' own code, so that a reply in progress does not continue on workers with other code.
+    /// Default: none.
     pub fn release(self, name: &str) -> Self {
-        self.with(|inner| inner.definitions = inner.definitions.clone().release(name))
+        self.with(|inner| inner.release = Some(name.to_owned()))
     }
 
     /// Approves calls of tools that write, except held ones, without asking a person.
     pub fn approve_all(self) -> Self {
-        self.with(|inner| {
-            inner.approves_all = true;
-            inner.definitions = inner.definitions.clone().approve_all();
-        })
+        self.with(|inner| inner.approves_all = true)
     }
 
     /// Sets the working directory of commands, an absolute path, and the environment from which they get the variables that
@@ -123,13 +128,13 @@ impl Worker {
         let tools = self.settings().tools().iter();
         let longest = tools.map(|tool| tool.policy().timeout.saturating_add(tool.policy().grace));
         let longest = longest.max().unwrap_or_default().saturating_add(MARGIN);
-        let call = Call(self.clone()).into_service_definition();
+        let call = Call(self.clone()).definition();
         let conversation = Conversation(self.clone()).into_service_definition();
         Endpoint::builder()
             // Otherwise Restate ends the attempt of a tool that is quiet for a minute.
             .bind(
                 call.options(
-                    ServiceOptions::new()
+                    unlimited()
                         .inactivity_timeout(longest)
                         .ingress_private(true),
                 ),
@@ -137,8 +142,9 @@ impl Worker {
             // Its state contains the record, which `status` does not need.
             .bind(
                 conversation.options(
-                    ServiceOptions::new()
+                    unlimited()
                         .abort_timeout(REPLY)
+                        .idempotency_retention(RETENTION)
                         .enable_lazy_state(true),
                 ),
             )
@@ -180,6 +186,11 @@ impl Worker {
     pub(crate) fn approves_all(&self) -> bool {
         self.0.approves_all
     }
+}
+
+/// Returns options with as many attempts as an invocation needs until there is a worker for it.
+fn unlimited() -> ServiceOptions {
+    ServiceOptions::new().retry_policy_max_attempts(u32::MAX.into())
 }
 
 /// Returns the time in milliseconds since 1970 (UTC).

@@ -44,6 +44,11 @@ async fn another_worker_runs_nothing_and_loses_nothing() {
             Change::Settings,
             "this worker has another policy, other rules, another syntax",
         ),
+        (
+            5,
+            Change::Added,
+            "the tool `more` is new since the conversation was started",
+        ),
     ] {
         let key = format!("talk-{number}");
         let before = tools::starts(directory.path()).len();
@@ -88,7 +93,7 @@ async fn another_worker_runs_nothing_and_loses_nothing() {
             })
         };
         until("a question", is_asked).await;
-        let answer = json!({ "call": 0, "answer": "done", "output": "by hand" });
+        let answer = json!({ "question": 0, "answer": "done", "output": "by hand" });
         assert_eq!(api.call(&key, "answer", &answer).await.0, 200);
         until("an end", async || api.output(&id).await.is_some()).await;
         let (_, text) = api.output(&id).await.unwrap();

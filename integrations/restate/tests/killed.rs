@@ -183,37 +183,38 @@ fn moment(random: &mut Random, most: usize) -> Duration {
 
 /// Answers the questions about interrupted writes as a person would who looks at what the tool has changed.
 async fn answer(api: &Api, effects: &Path) -> usize {
-    let rows = api.query("SELECT service_key, value_utf8 FROM state WHERE key = 'questions'");
-    let rows = rows.await;
+    let query = "SELECT service_key, value_utf8 FROM state WHERE key LIKE 'question %'";
+    let rows = api.query(query).await;
     if rows.is_empty() {
         return 0;
     }
     let starts = tools::starts(effects);
     let mut answered = 0;
     for row in rows {
-        let text = row["value_utf8"].as_str().unwrap_or("[]");
-        let questions: Vec<Question> = serde_json::from_str(text).unwrap_or_default();
+        let text = row["value_utf8"].as_str().unwrap_or_default();
+        let Ok(question) = serde_json::from_str::<Question>(text) else {
+            continue;
+        };
         let key = row["service_key"].as_str().unwrap_or_default();
-        for question in questions {
-            assert_eq!(question.kind, QuestionKind::Recovery, "{question:?}");
-            assert_eq!(question.name, "append");
-            let fails = question.arguments["fails"].as_bool() == Some(true);
-            let started = starts
-                .iter()
-                .find(|start| question.arguments["step"] == start.step);
-            let answer = match started {
-                None => json!({ "call": question.call, "answer": "run_again" }),
-                Some(_) if fails => {
-                    json!({ "call": question.call, "answer": "not_done", "reason": "it failed" })
-                }
-                Some(start) => {
-                    json!({ "call": question.call, "answer": "done", "output": start.output })
-                }
-            };
-            // Only a worker that is killed in this moment has a question without its start, and a kill may end this request.
-            let sent = api.try_call(key, "answer", &answer).await;
-            answered += usize::from(sent.is_ok_and(|(status, _)| status == 200));
-        }
+        assert_eq!(question.kind, QuestionKind::Recovery, "{question:?}");
+        assert_eq!(question.name, "append");
+        let fails = question.arguments["fails"].as_bool() == Some(true);
+        let started = starts
+            .iter()
+            .find(|start| question.arguments["step"] == start.step);
+        let number = question.question;
+        let answer = match started {
+            None => json!({ "question": number, "answer": "run_again" }),
+            Some(_) if fails => {
+                json!({ "question": number, "answer": "not_done", "reason": "it failed" })
+            }
+            Some(start) => {
+                json!({ "question": number, "answer": "done", "output": start.output })
+            }
+        };
+        // Only a worker that is killed in this moment has a question without its start, and a kill may end this request.
+        let sent = api.try_call(key, "answer", &answer).await;
+        answered += usize::from(sent.is_ok_and(|(status, _)| status == 200));
     }
     answered
 }

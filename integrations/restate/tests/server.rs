@@ -1,14 +1,19 @@
 //! A Restate server in a directory of its own, and requests to it.
 
+use std::ffi::OsStr;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, Method};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::sleep;
+
+/// The number of started invocations.
+static SENT: AtomicU64 = AtomicU64::new(0);
 
 /// The time limit for each wait.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
@@ -24,6 +29,17 @@ fn program() -> PathBuf {
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
+}
+
+/// Returns a command that also ends when this process is killed, where the system has a program for that.
+pub(crate) fn dependent(program: impl AsRef<OsStr>) -> Command {
+    let starter = Path::new("/usr/bin/setpriv");
+    if !starter.exists() {
+        return Command::new(program);
+    }
+    let mut command = Command::new(starter);
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
 }
 
 /// Opens a file to append to it.
@@ -93,13 +109,14 @@ impl Server {
             // Tests do not wait for long delays, and spread streams over all workers.
             ("RESTATE_DEFAULT_RETRY_POLICY__INITIAL_INTERVAL", "50ms"),
             ("RESTATE_DEFAULT_RETRY_POLICY__MAX_INTERVAL", "500ms"),
-            ("RESTATE_DEFAULT_RETRY_POLICY__MAX_ATTEMPTS", "1000"),
+            // Workers set their own limit.
+            ("RESTATE_DEFAULT_RETRY_POLICY__MAX_ATTEMPTS", "3"),
             (
                 "RESTATE_WORKER__INVOKER__HTTP2_STREAMS_PER_CONNECTION_LIMIT",
                 "8",
             ),
         ];
-        let mut command = Command::new(program());
+        let mut command = dependent(program());
         command.arg("--no-logo").envs(settings).stdin(Stdio::null());
         let process = command.stdout(log.try_clone().unwrap()).stderr(log).spawn();
         self.process = Some(process.unwrap());
@@ -195,10 +212,11 @@ impl Api {
     /// Starts an invocation once, also if the server is killed meanwhile. Returns its id.
     pub(crate) async fn send(&self, key: &str, handler: &str, body: &impl Serialize) -> String {
         let path = self.ingress(&format!("Conversation/{key}/{handler}/send"));
+        let number = SENT.fetch_add(1, Ordering::Relaxed);
         let sent = self.insist(|client| {
             let request = client
                 .post(&path)
-                .header("idempotency-key", format!("{key}-{handler}"));
+                .header("idempotency-key", format!("{key}-{number}"));
             request.json(body)
         });
         let sent: Value = serde_json::from_str(&sent.await).unwrap();
@@ -230,7 +248,7 @@ impl Api {
     pub(crate) async fn progress(&self, key: &str) -> Vec<Value> {
         let invocations = "SELECT id, target, status, last_failure, retry_count, invoked_by_id, modified_at FROM sys_invocation WHERE status <> 'completed'";
         let state = format!(
-            "SELECT key, value_utf8 FROM state WHERE service_key = '{key}' AND key = 'questions'"
+            "SELECT key, value_utf8 FROM state WHERE service_key = '{key}' AND key LIKE 'question %'"
         );
         let mut rows = self.query(invocations).await;
         rows.extend(self.query(&state).await);
@@ -249,7 +267,15 @@ impl Api {
     }
 
     pub(crate) async fn cancel(&self, invocation: &str) {
-        let path = self.admin(&format!("invocations/{invocation}/cancel"));
+        self.change(invocation, "cancel").await;
+    }
+
+    pub(crate) async fn kill(&self, invocation: &str) {
+        self.change(invocation, "kill").await;
+    }
+
+    async fn change(&self, invocation: &str, change: &str) {
+        let path = self.admin(&format!("invocations/{invocation}/{change}"));
         let sent = self.client.request(Method::PATCH, path).send().await;
         assert!(sent.unwrap().status().is_success());
     }

@@ -2,154 +2,17 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plaincall::Status::{Cancelled, Error, Ok, Rejected};
 use plaincall::log::read_log;
-use plaincall_restate::{Finished, Question, QuestionKind, Status};
+use plaincall_restate::{Finished, QuestionKind};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::server::{Api, PATIENCE, Server, appended, free_port};
-
-const TOOLS: &str = r#"
-[tools.wait]
-description = "Waits."
-parameters = { seconds = "number" }
-shell = "sleep {seconds}; echo waited"
-effect = "read"
-
-[tools.fill]
-description = "Returns 100 kB."
-parameters = {}
-shell = "head -c 100000 /dev/zero | tr '\\0' x"
-effect = "read"
-
-[tools.flood]
-description = "Returns 5 MB."
-parameters = {}
-shell = "head -c 5000000 /dev/zero | tr '\\0' x"
-output_limit = "8 MiB"
-effect = "read"
-
-[tools.put]
-description = "Appends a line to a file."
-parameters = { line = "string" }
-command = ["sh", "-c", "echo \"$1\" >> written; echo \"$PLAINCALL_IDEMPOTENCY_KEY\"", "sh", "{line}"]
-directory = "{directory:tools}"
-effect = "write"
-"#;
-
-/// A server, and one process of the program.
-struct Setting {
-    directory: tempfile::TempDir,
-    server: Server,
-    port: u16,
-    program: Child,
-}
-
-impl Setting {
-    async fn new(run: &str) -> Self {
-        Self::of(&format!("{TOOLS}\n[run]\n{run}\n")).await
-    }
-
-    async fn of(tools: &str) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("tools.toml"), tools).unwrap();
-        let server = Server::start(directory.path()).await;
-        let port = free_port();
-        let program = program(directory.path(), port);
-        server.api.register(port).await;
-        Self {
-            directory,
-            server,
-            port,
-            program,
-        }
-    }
-
-    fn api(&self) -> &Api {
-        &self.server.api
-    }
-
-    /// Kills the worker with SIGKILL and starts another one.
-    fn restart_program(&mut self) {
-        self.program.kill().unwrap();
-        self.program.wait().unwrap();
-        self.program = program(self.directory.path(), self.port);
-    }
-
-    /// Waits for a question of a conversation.
-    async fn question(&self, key: &str, kind: QuestionKind) -> Question {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let status: Status =
-                serde_json::from_str(&self.api().get(key, "status").await.unwrap()).unwrap();
-            assert_eq!(status.problem, None);
-            if let Some(question) = status.questions.into_iter().find(|one| one.kind == kind) {
-                return question;
-            }
-            assert!(Instant::now() < until, "no question");
-            sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    /// Waits for the end of an invocation.
-    async fn end(&self, invocation: &str) -> (u16, String) {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            if let Some(output) = self.api().output(invocation).await {
-                return output;
-            }
-            assert!(Instant::now() < until, "{invocation} does not end");
-            sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    async fn finished(&self, invocation: &str) -> Finished {
-        let (status, text) = self.end(invocation).await;
-        assert_eq!(status, 200, "{text}");
-        serde_json::from_str(&text).unwrap()
-    }
-
-    async fn answer(&self, key: &str, answer: Value) {
-        let (status, text) = self.api().call(key, "answer", &answer).await;
-        assert_eq!(status, 200, "{text}");
-    }
-
-    fn written(&self) -> String {
-        std::fs::read_to_string(self.directory.path().join("written")).unwrap_or_default()
-    }
-}
-
-impl Drop for Setting {
-    fn drop(&mut self) {
-        let _ = self.program.kill();
-        let _ = self.program.wait();
-    }
-}
-
-fn program(directory: &Path, port: u16) -> Child {
-    let log = appended(&directory.join("worker.log"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall-restate"));
-    command.arg("--tools").arg(directory.join("tools.toml"));
-    command.arg("--listen").arg(format!("127.0.0.1:{port}"));
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    command.stderr(log).spawn().unwrap()
-}
-
-fn put(id: &str, line: &str) -> String {
-    format!("!!!GADGET_START:put:{id}\n!!!ARG:line\n{line}\n!!!GADGET_END\n")
-}
-
-fn wait(id: &str, seconds: f64) -> String {
-    format!("!!!GADGET_START:wait:{id}\n!!!ARG:seconds\n{seconds}\n!!!GADGET_END\n")
-}
-
-fn statuses(finished: &Finished) -> Vec<plaincall::Status> {
-    finished.results.iter().map(|one| one.status).collect()
-}
+use crate::server::{Server, dependent, free_port};
+use crate::setting::{Killed, Setting, put, statuses, wait};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
@@ -162,26 +25,26 @@ async fn a_person_answers_over_http() {
     assert_eq!(question.arguments, json!({ "line": "one" }));
     for (answer, status, message) in [
         (
-            json!({ "call": 7, "answer": "allow" }),
+            json!({ "question": 7, "answer": "allow" }),
             404,
-            "no question about call 7",
+            "question 7 is not open",
         ),
         (
-            json!({ "call": 0, "answer": "done" }),
+            json!({ "question": 0, "answer": "done" }),
             409,
-            "call 0 waits for one of `allow`",
+            "question 0 waits for one of `allow`",
         ),
     ] {
         let (code, text) = api.call("talk", "answer", &answer).await;
         assert_eq!(code, status, "{text}");
         assert!(text.contains(message), "{text}");
     }
-    let edit = json!({ "call": 0, "answer": "edit", "arguments": { "line": "three" } });
+    let edit = json!({ "question": 0, "answer": "edit", "arguments": { "line": "three" } });
     setting.answer("talk", edit).await;
     setting
         .answer(
             "talk",
-            json!({ "call": 1, "answer": "deny", "reason": "not now" }),
+            json!({ "question": 1, "answer": "deny", "reason": "not now" }),
         )
         .await;
     let finished = setting.finished(&id).await;
@@ -190,39 +53,39 @@ async fn a_person_answers_over_http() {
     let key = finished.results[0].output.as_deref().unwrap();
     assert!(key.starts_with("talk/") && key.ends_with("/0\n"), "{key}");
     assert_eq!(setting.written(), "three\n");
+    // An answer that comes twice reaches no other question.
+    let again = json!({ "question": 0, "answer": "allow" });
+    let (code, text) = api.call("talk", "answer", &again).await;
+    assert_eq!(code, 409, "{text}");
+    assert!(text.contains("question 0 is not open"), "{text}");
     assert_eq!(finished.text.trim(), "Now.");
 
     // The record is a log, which the command shows.
     let lines = api.get("talk", "record").await.unwrap();
     assert!(read_log(lines.as_bytes()).unwrap().torn.is_none());
+    let text = shown(&lines);
+    assert!(text.contains("not now") && text.contains("three"), "{text}");
+}
+
+/// Returns a record as `plaincall show` prints it.
+fn shown(lines: &str) -> String {
     let mut show = plaincall(&["show", "-"]).spawn().unwrap();
     let mut input = show.stdin.take().unwrap();
     input.write_all(lines.as_bytes()).unwrap();
     drop(input);
     let shown = show.wait_with_output().unwrap();
     assert!(shown.status.success());
-    let text = String::from_utf8(shown.stdout).unwrap();
-    assert!(text.contains("not now") && text.contains("three"), "{text}");
+    String::from_utf8(shown.stdout).unwrap()
 }
 
 /// Returns the command `plaincall`, with pipes.
 fn plaincall(arguments: &[&str]) -> Command {
     let program = std::env::var_os("PLAINCALL");
     let program = program.expect("PLAINCALL is the path of plaincall; run `cargo xtask restate`");
-    let mut command = Command::new(program);
+    let mut command = dependent(program);
     command.args(arguments).stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     command
-}
-
-/// A process that is killed when this is dropped.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// The replies of the tutorial's agent, from a model server.
@@ -238,7 +101,7 @@ async fn a_model_server_is_asked_until_it_answers() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(directory.path()).await;
     let port = free_port();
-    let mut worker = Command::new(env!("CARGO_BIN_EXE_plaincall-restate"));
+    let mut worker = dependent(env!("CARGO_BIN_EXE_plaincall-restate"));
     worker.arg("--tools").arg(tools).args(["--model", "any"]);
     worker
         .arg("--model-url")
@@ -289,28 +152,30 @@ async fn an_interrupted_write_waits_for_a_recovery_answer() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/durable");
     let [tools, reply] = ["tools.toml", "reply.json"]
         .map(|name| std::fs::read_to_string(example.join(name)).unwrap());
-    let mut setting = Setting::of(&tools).await;
+    // A killed worker cannot stop its commands, and nothing should stay behind.
+    let mut setting = Setting::of(&tools.replace("sleep 20", "sleep 3")).await;
     let reply: Value = serde_json::from_str(&reply).unwrap();
     let id = setting.api().send("bolts", "run", &reply).await;
     setting.question("bolts", QuestionKind::Approval).await;
     setting
-        .answer("bolts", json!({ "call": 1, "answer": "allow" }))
+        .answer("bolts", json!({ "question": 0, "answer": "allow" }))
         .await;
-    let until = Instant::now() + PATIENCE;
     let orders = setting.directory.path().join("orders.txt");
-    while !orders.exists() {
-        assert!(Instant::now() < until, "the tool does not start");
-        sleep(Duration::from_millis(10)).await;
-    }
-    setting.restart_program();
+    setting.until("a start", |_| orders.exists()).await;
+    let killed = Instant::now();
+    setting.restart_program(&[]);
     setting.question("bolts", QuestionKind::Recovery).await;
-    let answer = json!({ "call": 1, "answer": "done", "output": "ordered by hand" });
+    let answer = json!({ "question": 1, "answer": "done", "output": "ordered by hand" });
     setting.answer("bolts", answer).await;
     let finished = setting.finished(&id).await;
     assert_eq!(statuses(&finished), [Ok, Ok]);
     let output = finished.results[1].output.as_deref();
     assert_eq!(output, Some("ordered by hand"));
+    let text = shown(&setting.api().get("bolts", "record").await.unwrap());
+    let interrupted = text.lines().filter(|line| line.ends_with(", interrupted"));
+    assert_eq!(interrupted.count(), 1, "{text}");
     assert_eq!(std::fs::read_to_string(orders).unwrap(), "bolt 97\n");
+    sleep(Duration::from_secs(4).saturating_sub(killed.elapsed())).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -425,4 +290,27 @@ async fn large_outputs_do_not_exceed_the_limits_of_the_server() {
     assert_eq!(status, 200, "{text}");
     let finished: Finished = serde_json::from_str(&text).unwrap();
     assert_eq!(statuses(&finished), [Ok, Ok]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn questions_are_stored_one_by_one() {
+    let setting = Setting::new("").await;
+    let text = "x".repeat(20_000);
+    let reply: String = (0..100)
+        .map(|number| put(&format!("c{number}"), &text))
+        .collect();
+    let body = json!({ "reply": reply });
+    let id = setting.api().send("talk", "run", &body).await;
+    setting.until_asked("talk", 100).await;
+    for number in 0..100 {
+        let answer = json!({ "question": number, "answer": "deny" });
+        setting.answer("talk", answer).await;
+    }
+    let finished = setting.finished(&id).await;
+    assert_eq!(finished.results.len(), 100);
+    let query = format!("SELECT sum(raw_length) AS bytes FROM sys_journal WHERE id = '{id}'");
+    let rows = setting.api().query(&query).await;
+    let bytes = rows.first().and_then(|row| row["bytes"].as_u64());
+    assert!(bytes.is_some_and(|bytes| bytes < 30_000_000), "{rows:?}");
 }

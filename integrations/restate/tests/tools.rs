@@ -19,6 +19,8 @@ pub(crate) enum Change {
     None,
     /// `append` is missing.
     Missing,
+    /// There is one more tool.
+    Added,
     /// `append` has another parameter.
     Schema,
     /// The tools are the same, but their code has another release.
@@ -31,6 +33,7 @@ impl Change {
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
             "Missing" => Self::Missing,
+            "Added" => Self::Added,
             "Schema" => Self::Schema,
             "Version" => Self::Version,
             "Settings" => Self::Settings,
@@ -142,6 +145,10 @@ pub(crate) fn toolbox(effects: &Path, change: Change) -> Toolbox {
     match change {
         Change::None | Change::Version | Change::Settings => {
             tools.push(tool("append", Effect::Write, effects));
+        }
+        Change::Added => {
+            tools.push(tool("append", Effect::Write, effects));
+            tools.push(tool("more", Effect::Read, effects));
         }
         Change::Missing => {}
         Change::Schema => {

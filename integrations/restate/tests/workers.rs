@@ -1,12 +1,13 @@
 //! Workers as processes of their own, so that they can be killed.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use plaincall::durable::DurableSettings;
 use plaincall_restate::Worker;
 use tokio::net::TcpSocket;
 
+use crate::server::dependent;
 use crate::tools::{self, Change};
 
 const PORT: &str = "WORKER_PORT";
@@ -40,7 +41,7 @@ impl Workers {
 
     pub(crate) fn start_again(&mut self, number: usize) {
         let log = crate::server::appended(&self.directory.join("workers.log"));
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = dependent(std::env::current_exe().unwrap());
         command.args(["workers::process", "--exact", "--ignored", "--nocapture"]);
         command.env(PORT, self.port.to_string());
         command.env(EFFECTS, &self.directory);

@@ -231,8 +231,10 @@ impl Trace {
                 return;
             }
             RunEvent::Resumed(resumed) => {
-                self.resumed.push(ms(resumed.at));
-                return self.interrupt_attempts();
+                if resumed.call.is_none() {
+                    self.resumed.push(ms(resumed.at));
+                }
+                return self.interrupt_attempts(resumed.call);
             }
             RunEvent::DamagedEnd(damaged) => {
                 self.problems.push(format!(
@@ -326,16 +328,19 @@ impl Trace {
         });
     }
 
-    /// Marks the running attempts as interrupted.
-    fn interrupt_attempts(&mut self) {
-        let open = self.calls.iter_mut().filter(|call| call.status.is_none());
+    /// Marks the running attempts as interrupted: of one call, or of all.
+    fn interrupt_attempts(&mut self, only: Option<u32>) {
+        let open = self
+            .calls
+            .iter_mut()
+            .filter(|call| call.status.is_none() && only.is_none_or(|only| only == call.number));
         for attempt in open.flat_map(|call| &mut call.attempts) {
             attempt.is_interrupted |= attempt.ended_ms.is_none();
         }
     }
 
     fn finish(&mut self, dialect: &Dialect) {
-        self.interrupt_attempts();
+        self.interrupt_attempts(None);
         for turn in &mut self.turns {
             let read = transcript::read(&take(&mut turn.deltas), dialect);
             turn.segments = read.segments;

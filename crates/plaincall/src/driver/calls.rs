@@ -257,7 +257,7 @@ impl Driver {
             whole.keep(&result.id, result.output.as_ref());
         }
         let at = self.begun.elapsed();
-        self.publish(RunEvent::Resumed(Resumed { at }));
+        self.publish(RunEvent::Resumed(Resumed { call: None, at }));
         for event in replayed.pending {
             self.publish(event);
         }

@@ -143,20 +143,23 @@ impl DurableSettings {
         let (mut run, replayed) = self.restore(history)?;
         run.run_state.count_restored();
         let at = run.at;
-        if run.run_state.is_open() || run.run_state.has_unended() {
-            let unstarted = replayed.unstarted();
-            run.events.push(RunEvent::Resumed(Resumed { at }));
+        let unstarted = replayed.unstarted();
+        let has_unended = run.run_state.is_open() || run.run_state.has_unended();
+        if has_unended || !replayed.pending.is_empty() {
+            run.events
+                .push(RunEvent::Resumed(Resumed { call: None, at }));
             run.events.extend(replayed.pending);
+        }
+        if has_unended {
             run.cancel("the conversation was interrupted", at);
-            let were_running = run.run_state.calls_in(State::Running);
             run.run_state.set_aside(&unstarted, at);
-            for call in were_running {
-                let is_unknown = run.run_state.state(call) == Some(State::BackOff);
-                let ended = if is_unknown {
-                    Ended::unknown(None)
-                } else {
-                    run.run_state.cancelled_end(call)
-                };
+            for call in run.run_state.calls_in(State::Running) {
+                let ended = run.run_state.cancelled_end(call);
+                run.apply(Input::Ended { call, ended }, at);
+            }
+            // All others that back off were cancelled.
+            for call in run.run_state.calls_in(State::BackOff) {
+                let ended = Ended::unknown(None);
                 run.apply(Input::Ended { call, ended }, at);
             }
             let (stop, usage, items) = (Stop::Broken, None, Vec::new());
@@ -172,7 +175,7 @@ impl DurableSettings {
         let mut parts = RunParts::new(&self.toolbox, &self.dialect, begin.policy, history)?;
         let replayed = replay(history, &mut parts.run_state, &mut parts.reader)?;
         let mut run = DurableRun::new(self, parts.run_state, parts.reader);
-        run.at = replayed.at;
+        (run.began_unix_ms, run.at) = (begin.began_unix_ms, replayed.at);
         for (name, text) in parts.definitions {
             let text = Some(text);
             run.apply(Input::Untrusted { name, text }, replayed.at);

@@ -23,22 +23,27 @@ use crate::toolbox::Toolbox;
 use crate::trace::Parent;
 use crate::whole_results::WholeResults;
 
+/// The longest error of a truncated end, in bytes.
+const ERROR: usize = 64 << 10;
+
 /// How a started call ended.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallEnd(pub(crate) Ended);
 
 impl CallEnd {
-    /// Truncates an output of more than so many bytes, with a note at its end.
+    /// Truncates an output of more than so many bytes, and an error of more than 64 KiB, with a note at the end.
     pub fn truncated(mut self, limit: usize) -> Self {
-        let output = self.0.output.take();
-        self.0.output = output.map(|output| {
-            if output.len() > limit {
-                cut(&output, limit, output.len() as u64, "", false).into()
-            } else {
-                output
-            }
-        });
+        let long = |text: &str, limit| {
+            let total = text.len();
+            (total > limit).then(|| cut(text, limit, total as u64, "", false))
+        };
+        if let Some(output) = self.0.output.as_deref().and_then(|text| long(text, limit)) {
+            self.0.output = Some(output.into());
+        }
+        if let Some(error) = self.0.error.as_deref().and_then(|text| long(text, ERROR)) {
+            self.0.error = Some(error);
+        }
         self
     }
 

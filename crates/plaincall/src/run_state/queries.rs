@@ -207,6 +207,12 @@ impl RunState {
         usize::try_from(active).unwrap_or(usize::MAX)
     }
 
+    /// Returns whether the call was set aside, and its outcome is not known yet.
+    pub(crate) fn is_aside(&self, call: CallIndex) -> bool {
+        let is_aside = self.call(call).is_some_and(|entry| entry.is_aside);
+        is_aside && self.state(call) == Some(State::BackOff)
+    }
+
     /// Returns the calls that were set aside.
     pub(crate) fn calls_aside(&self) -> HashSet<CallIndex> {
         let calls = self.calls.iter().zip(0..);

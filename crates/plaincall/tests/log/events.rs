@@ -269,7 +269,14 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
                 root: cause(0),
             }));
         }),
-        RunEvent::Resumed(build!(Resumed { at: at(7) })),
+        RunEvent::Resumed(build!(Resumed {
+            call: None,
+            at: at(7),
+        })),
+        RunEvent::Resumed(build!(Resumed {
+            call: Some(1),
+            at: at(7),
+        })),
         RunEvent::DamagedEnd(build!(DamagedEnd {
             bytes: 87,
             at: at(7),

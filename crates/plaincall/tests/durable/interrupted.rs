@@ -1,0 +1,334 @@
+//! Random runs with interrupted calls: every beginning of the record can be resumed.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use plaincall::durable::{CallEnd, DurableRun, DurableSettings, Step};
+use plaincall::log::LineEncoder;
+use plaincall::policy::Retry;
+use plaincall::{
+    Decision, Effect, Log, Policy, Recovery, Run, RunEvent, Status, Stop, Tool, Toolbox,
+};
+use serde_json::{Value, json};
+
+/// A small random number generator.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 16).expect("64 bits") % limit
+    }
+
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+}
+
+fn tools() -> Toolbox {
+    let tool = |name| Tool::new(name, |(): (), _| async { Ok(String::new()) });
+    let retry = Retry::attempts(2).waits(Duration::from_millis(1), Duration::from_millis(1));
+    let tools = [
+        tool("read").effect(Effect::Read),
+        tool("write"),
+        tool("alone").exclusive(),
+        tool("two").max_concurrent(2),
+        tool("retried").effect(Effect::Idempotent).retry(retry),
+    ];
+    Toolbox::new(tools).expect("tools")
+}
+
+fn reply(random: &mut Random) -> String {
+    let tools = ["read", "write", "write", "alone", "two", "two", "retried"];
+    let mut reply = String::new();
+    for number in 0..=random.below(9) {
+        let tool = tools[random.below(tools.len())];
+        let after = if number > 0 && random.one_in(3) {
+            format!("c{}", random.below(number))
+        } else {
+            String::new()
+        };
+        let _ = write!(
+            reply,
+            "!!!GADGET_START:{tool}:c{number}:{after}\n!!!GADGET_END\n"
+        );
+    }
+    reply
+}
+
+/// An engine that gives inputs in a random order.
+struct Engine {
+    run: DurableRun,
+    events: Vec<RunEvent>,
+    /// The numbers of events after each input.
+    complete: Vec<usize>,
+    running: Vec<(u32, u32)>,
+    asked: Vec<u32>,
+    lost: Vec<u32>,
+    waiting: VecDeque<u32>,
+    has_ended: bool,
+}
+
+impl Engine {
+    fn carry_out(&mut self) {
+        self.events.extend(self.run.take_events());
+        while let Some(step) = self.run.next_step() {
+            match step {
+                Step::Ask { request, .. } => self.asked.push(request.call),
+                Step::Start(start) => self.running.push((start.call, start.attempt)),
+                Step::Wait { call, .. } => self.waiting.push_back(call),
+                Step::Recover(request) => self.lost.push(request.call),
+                Step::TurnEnd => self.has_ended = true,
+                Step::Forget(call) => {
+                    self.asked.retain(|one| *one != call);
+                    self.waiting.retain(|one| *one != call);
+                }
+                _ => {}
+            }
+        }
+        self.events.extend(self.run.take_events());
+        self.complete.push(self.events.len());
+    }
+
+    fn input(&mut self, random: &mut Random) {
+        let at = self.run.at() + Duration::from_millis(1);
+        match random.below(16) {
+            0 if random.one_in(3) => self.run.cancel("the test cancelled it", at),
+            1 if random.one_in(3) => self.run.time_out(at),
+            2..4 if !self.lost.is_empty() => {
+                let call = self.lost.remove(random.below(self.lost.len()));
+                let output = String::new();
+                let recovery = match random.below(3) {
+                    0 => Recovery::Unknown,
+                    1 => Recovery::RunAgain,
+                    _ => Recovery::Done { output },
+                };
+                self.run.recover(call, Ok(recovery), at);
+            }
+            4..9 if !self.asked.is_empty() => {
+                let call = self.asked.remove(random.below(self.asked.len()));
+                let decision = if random.one_in(6) {
+                    Decision::deny("no")
+                } else {
+                    Decision::Allow
+                };
+                self.run.decide(call, Ok(decision), at);
+            }
+            9..10 if !self.waiting.is_empty() => {
+                let call = self.waiting.pop_front().expect("a call");
+                self.run.retry(call, at);
+            }
+            10.. if !self.running.is_empty() => {
+                let (call, _) = self.running.remove(random.below(self.running.len()));
+                if random.one_in(2) {
+                    self.run.interrupt(call, at);
+                } else {
+                    self.run.end_call(call, end(random.one_in(5)), at);
+                }
+            }
+            _ => return,
+        }
+        self.carry_out();
+    }
+}
+
+/// The end of a call, as an engine would have journaled it.
+fn end(is_error: bool) -> CallEnd {
+    let end = if is_error {
+        json!({ "outcome": "error", "error": "it failed" })
+    } else {
+        json!({ "outcome": "ok", "output": "done" })
+    };
+    serde_json::from_value(end).expect("an end")
+}
+
+fn lines(events: &[RunEvent]) -> String {
+    let mut encoder = LineEncoder::default();
+    let lines = events.iter().map(|event| encoder.next_line(event));
+    lines.collect()
+}
+
+fn settings(random: &mut Random) -> DurableSettings {
+    let policy = Policy::default().concurrent([0, 1, 2, 2, 3][random.below(5)]);
+    let policy = policy.turn_timeout(Some(Duration::from_mins(1)));
+    let settings = DurableSettings::new(tools()).expect("supported tools");
+    settings.policy(policy)
+}
+
+/// Runs a turn with random inputs, and returns the settings, the record and the numbers of its events after each input.
+fn record(seed: u64) -> (DurableSettings, Vec<RunEvent>, Vec<usize>) {
+    let random = &mut Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let settings = settings(random);
+    let run = settings.start(settings.begin(Value::Null)).expect("a run");
+    let mut engine = Engine {
+        run,
+        events: Vec::new(),
+        complete: Vec::new(),
+        running: Vec::new(),
+        asked: Vec::new(),
+        lost: Vec::new(),
+        waiting: VecDeque::new(),
+        has_ended: false,
+    };
+    engine
+        .run
+        .turn(&reply(random), Stop::Natural, None, Duration::ZERO);
+    engine.carry_out();
+    for _ in 0..10_000 {
+        if engine.has_ended {
+            assert!(
+                engine.asked.is_empty(),
+                "seed {seed}: a question was not forgotten"
+            );
+            return (settings, engine.events, engine.complete);
+        }
+        engine.input(random);
+    }
+    panic!(
+        "seed {seed}: the turn does not end: {}",
+        lines(&engine.events)
+    );
+}
+
+#[test]
+fn every_beginning_of_a_record_can_be_resumed() {
+    for seed in 0..60 {
+        let (settings, events, complete) = record(seed);
+        for length in 1..=events.len() {
+            let mut events = events[..length].to_vec();
+            let resumed = settings.resume(&events);
+            let mut run = resumed.unwrap_or_else(|error| {
+                panic!("seed {seed}, {length}: {error}\n{}", lines(&events))
+            });
+            let added = run.take_events();
+            // Nothing follows from complete inputs but what was recorded.
+            let next = added.get(1);
+            assert!(
+                !complete.contains(&length)
+                    || next.is_none_or(|event| matches!(event, RunEvent::Cancel(_))),
+                "seed {seed}, {length}: {next:?}\n{}",
+                lines(&events)
+            );
+            events.extend(added);
+            assert!(run.next_step().is_none());
+            // Every call that started has an end, and what was added follows from it.
+            for event in &events {
+                if let RunEvent::Start(start) = event {
+                    let ends = |event: &RunEvent| matches!(event, RunEvent::Result(end) if end.call == start.call);
+                    assert!(
+                        events.iter().any(ends),
+                        "seed {seed}, {length}: {start:?}\n{}",
+                        lines(&events)
+                    );
+                }
+            }
+            let mut again = settings.resume(&events).unwrap_or_else(|error| {
+                panic!("seed {seed}, {length}: {error}\n{}", lines(&events))
+            });
+            assert!(again.take_events().is_empty(), "seed {seed}, {length}");
+        }
+    }
+}
+
+/// Also by a run on one machine.
+#[tokio::test]
+async fn a_run_resumes_from_every_beginning_of_a_record() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for seed in 0..8 {
+        let (_, events, _) = record(seed);
+        for length in 1..=events.len() {
+            let path = directory.path().join(format!("{seed}-{length}"));
+            let text = lines(&events[..length]);
+            std::fs::write(&path, &text).expect("a file");
+            let log = Log::resume(&path).expect("a log");
+            let run = Run::builder(tools()).log(log).build();
+            let mut run =
+                run.unwrap_or_else(|error| panic!("seed {seed}, {length}: {error}\n{text}"));
+            let results = run.resume_turn().finish(Stop::Natural).await;
+            let started = |event: &&RunEvent| matches!(event, RunEvent::Start(_));
+            if events[..length].iter().any(|event| started(&event)) {
+                assert!(results.iter().any(|one| one.status != Status::Rejected));
+            }
+        }
+    }
+}
+
+#[test]
+fn one_interrupted_write_frees_only_its_own_slot() {
+    let settings = DurableSettings::new(tools()).expect("supported tools");
+    let settings = settings.policy(Policy::default().concurrent(2));
+    let mut run = settings.start(settings.begin(Value::Null)).expect("a run");
+    let mut events = Vec::new();
+    let reply = "!!!GADGET_START:write\n!!!GADGET_END\n".repeat(4);
+    run.turn(&reply, Stop::Natural, None, Duration::ZERO);
+    let mut started = Vec::new();
+    let mut carry_out = |run: &mut DurableRun| {
+        while let Some(step) = run.next_step() {
+            match step {
+                Step::Ask { request, .. } => {
+                    run.decide(request.call, Ok(Decision::Allow), Duration::ZERO);
+                }
+                Step::Start(start) => started.push(start.call),
+                _ => {}
+            }
+        }
+        started.clone()
+    };
+    assert_eq!(carry_out(&mut run), [0, 1]);
+    run.interrupt(1, Duration::ZERO);
+    assert_eq!(carry_out(&mut run), [0, 1, 2]);
+    // It comes too late.
+    run.interrupt(1, Duration::ZERO);
+    events.extend(run.take_events());
+    let resumed = events.iter().filter_map(|event| match event {
+        RunEvent::Resumed(resumed) => resumed.call,
+        _ => None,
+    });
+    assert_eq!(resumed.collect::<Vec<_>>(), [1]);
+    // The last call is cancelled before it starts, although an interrupted one holds no slot.
+    run.cancel("the test cancelled it", Duration::ZERO);
+    run.end_call(0, end(false), Duration::ZERO);
+    run.end_call(2, end(false), Duration::ZERO);
+    run.recover(1, Ok(Recovery::Unknown), Duration::ZERO);
+    events.extend(run.take_events());
+    let mut run = settings.resume(&events).expect("a run");
+    assert!(run.take_events().is_empty());
+    let results = run.results();
+    let statuses: Vec<Status> = results.iter().map(|result| result.status).collect();
+    let expected = [Status::Ok, Status::Unknown, Status::Ok, Status::Cancelled];
+    assert_eq!(statuses, expected);
+}
+
+#[test]
+fn a_read_that_is_always_interrupted_ends() {
+    let settings = DurableSettings::new(tools()).expect("supported tools");
+    let mut run = settings.start(settings.begin(Value::Null)).expect("a run");
+    let reply = "!!!GADGET_START:read\n!!!GADGET_END\n";
+    run.turn(reply, Stop::Natural, None, Duration::ZERO);
+    let mut starts = 0;
+    while let Some(step) = run.next_step() {
+        match step {
+            Step::Ask { request, .. } => {
+                run.decide(request.call, Ok(Decision::Allow), Duration::ZERO);
+            }
+            Step::Start(start) => {
+                starts += 1;
+                run.interrupt(start.call, Duration::ZERO);
+            }
+            _ => {}
+        }
+    }
+    let results = run.results();
+    let error = results.first().and_then(|result| result.error.as_deref());
+    assert_eq!(
+        (starts, error),
+        (
+            6,
+            Some("the call was interrupted 6 times, so it does not start again")
+        )
+    );
+    assert!(settings.resume(&run.take_events()).is_ok());
+}

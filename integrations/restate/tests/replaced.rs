@@ -1,0 +1,238 @@
+//! Workers that are replaced by others, and invocations that are killed.
+
+use std::time::{Duration, Instant};
+
+use plaincall::Status::{Cancelled, Ok, Unknown};
+use plaincall::log::read_log;
+use plaincall_restate::QuestionKind;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::server::{PATIENCE, free_port};
+use crate::setting::{Killed, Setting, TOOLS, program, put, statuses, wait};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn every_change_of_a_worker_is_a_problem() {
+    let model = |name| ["--model-url", "http://127.0.0.1:1/v1", "--model", name];
+    let mut setting = Setting::new("").await;
+    setting.restart_program(&model("one"));
+    let body = json!({ "reply": put("a", "one") });
+    setting.api().send("talk", "run", &body).await;
+    setting.question("talk", QuestionKind::Approval).await;
+    let (tool, others) = (
+        "the tool `put` has changed",
+        "syntax, model or system prompt",
+    );
+    let system = setting.directory.path().join("system.txt");
+    std::fs::write(&system, "Be brief.").unwrap();
+    let system = ["--system", system.to_str().unwrap()];
+    let table: [(&str, &str, &[&str], &str); 7] = [
+        (">> written", ">> elsewhere", &[], tool),
+        ("{directory:tools}", "{directory:current}", &[], tool),
+        (
+            "effect = \"write\"",
+            "effect = \"write\"\nenvironment = [\"HOME\"]",
+            &[],
+            tool,
+        ),
+        (
+            "[tools.put]",
+            "[tools.more]\ndescription = \"More.\"\ncommand = [\"true\"]\n[tools.put]",
+            &[],
+            "the tool `more` is new",
+        ),
+        ("", "", &["--syntax", "emoji"], others),
+        ("", "", &system, others),
+        ("", "", &["--model", "two"], others),
+    ];
+    for (old, new, options, problem) in table {
+        setting.write_tools(&TOOLS.replacen(old, new, 1));
+        let mut all = model("one").to_vec();
+        if let ["--model", name] = options {
+            all[3] = name;
+        } else {
+            all.extend(options);
+        }
+        setting.restart_program(&all);
+        let reported = setting.problem("talk").await.unwrap_or_default();
+        assert!(reported.contains(problem), "{new} {options:?}: {reported}");
+    }
+    setting.write_tools(TOOLS);
+    setting.restart_program(&model("one"));
+    assert_eq!(setting.problem("talk").await, None);
+}
+
+/// Each call goes to workers of its conversation, although others are registered meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn conversations_end_on_the_workers_that_they_were_started_with() {
+    let setting = Setting::new("").await;
+    let api = setting.api();
+    let both = format!(
+        "{}!!!GADGET_START:put:b:a\n!!!ARG:line\ntwo\n!!!GADGET_END\n",
+        put("a", "one")
+    );
+    let old = api.send("old", "run", &json!({ "reply": both })).await;
+    setting.question("old", QuestionKind::Approval).await;
+    let reply = format!("{}{}", put("a", "never"), wait("b", 30.0));
+    let cancelled = api
+        .send("cancelled", "run", &json!({ "reply": reply }))
+        .await;
+    setting.question("cancelled", QuestionKind::Approval).await;
+
+    let port = free_port();
+    let _next = Killed(program(
+        setting.directory.path(),
+        port,
+        &["--release", "next"],
+    ));
+    api.register(port).await;
+    let problem = setting.problem("old").await.unwrap_or_default();
+    assert!(
+        problem.contains("(next), but the conversation was started by version"),
+        "{problem}"
+    );
+    for number in 0..2 {
+        let answer = json!({ "question": number, "answer": "allow" });
+        setting.answer_when_asked("old", answer).await;
+    }
+    let finished = setting.finished(&old).await;
+    assert_eq!(statuses(&finished), [Ok, Ok]);
+    assert_eq!(setting.written(), "one\ntwo\n");
+
+    let begun = Instant::now();
+    api.cancel(&cancelled).await;
+    assert_eq!(setting.end(&cancelled).await.0, 409);
+    assert!(begun.elapsed() < Duration::from_secs(15));
+
+    let new = api
+        .send("new", "run", &json!({ "reply": put("a", "three") }))
+        .await;
+    let answer = json!({ "question": 0, "answer": "allow" });
+    setting.answer_when_asked("new", answer).await;
+    assert_eq!(statuses(&setting.finished(&new).await), [Ok]);
+    // The next reply of an earlier conversation runs on the new workers.
+    let (code, text) = api
+        .call("old", "run", &json!({ "reply": wait("c", 0.0) }))
+        .await;
+    assert_eq!(code, 200, "{text}");
+}
+
+/// A killed invocation ends on workers that cannot continue it, and the record shows what had started.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn the_record_of_a_killed_invocation_shows_which_writes_had_started() {
+    let tools = TOOLS.replace("; echo \"$PLAINCALL", "; sleep 3; echo \"$PLAINCALL");
+    let mut setting = Setting::of(&tools).await;
+    let reply = format!("{}{}{}", put("a", "one"), put("b", "two"), wait("c", 3.0));
+    let id = setting
+        .api()
+        .send("talk", "run", &json!({ "reply": reply }))
+        .await;
+    let answer = json!({ "question": 0, "answer": "allow" });
+    setting.answer_when_asked("talk", answer).await;
+    setting
+        .until("a start", |setting| !setting.written().is_empty())
+        .await;
+    setting.restart_program(&["--release", "next"]);
+    assert!(setting.problem("talk").await.is_some());
+    setting.api().kill(&id).await;
+    assert_eq!(setting.end(&id).await.0, 409);
+    // The invocations of its calls are killed too.
+    let query = "SELECT target FROM sys_invocation WHERE status <> 'completed'";
+    let until = Instant::now() + PATIENCE;
+    while !setting.api().query(query).await.is_empty() {
+        assert!(Instant::now() < until, "calls are left");
+        sleep(Duration::from_millis(50)).await;
+    }
+
+    let (code, text) = setting
+        .api()
+        .call("talk", "run", &json!({ "reply": "Well." }))
+        .await;
+    assert_eq!(code, 200, "{text}");
+    let record = setting.api().get("talk", "record").await.unwrap();
+    let events = read_log(record.as_bytes()).unwrap().events;
+    let ends = events.iter().filter_map(|event| match event {
+        plaincall::RunEvent::Result(result) => Some((result.call, result.status)),
+        _ => None,
+    });
+    let mut ends: Vec<_> = ends.collect();
+    ends.sort_by_key(|(call, _)| *call);
+    assert_eq!(
+        ends,
+        [(0, Unknown), (1, Cancelled), (2, Cancelled)],
+        "{record}"
+    );
+    // The question about the other call is no longer open.
+    let status: Value =
+        serde_json::from_str(&setting.api().get("talk", "status").await.unwrap()).unwrap();
+    assert_eq!(status["questions"], json!([]));
+    let late = json!({ "question": 1, "answer": "allow" });
+    let (code, text) = setting.api().call("talk", "answer", &late).await;
+    assert_eq!(code, 409, "{text}");
+    // No later question has its number.
+    setting
+        .api()
+        .send("talk", "run", &json!({ "reply": put("d", "four") }))
+        .await;
+    let question = setting.question("talk", QuestionKind::Approval).await;
+    assert_eq!(question.question, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn calls_after_a_killed_invocation_have_other_keys() {
+    let tools = TOOLS.replace("effect = \"write\"", "effect = \"idempotent\"");
+    let tools = tools.replace(
+        "echo \"$1\" >> written;",
+        "echo \"$PLAINCALL_IDEMPOTENCY_KEY\" >> written; sleep 1;",
+    );
+    let mut setting = Setting::of(&tools).await;
+    setting.restart_program(&["--yes"]);
+    setting.api().register(setting.port).await;
+    let id = setting
+        .api()
+        .send("talk", "run", &json!({ "reply": put("a", "one") }))
+        .await;
+    setting
+        .until("a start", |setting| !setting.written().is_empty())
+        .await;
+    setting.api().kill(&id).await;
+    let (code, text) = setting
+        .api()
+        .call("talk", "run", &json!({ "reply": put("b", "two") }))
+        .await;
+    assert_eq!(code, 200, "{text}");
+    let written = setting.written();
+    let keys: Vec<&str> = written.lines().collect();
+    assert!(keys.len() == 2 && keys[0] != keys[1], "{keys:?}");
+}
+
+/// Workers with other definitions have to be registered before they can run calls. The server tries again, more often than its
+/// own limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn calls_wait_until_their_workers_are_registered() {
+    let mut setting = Setting::new("").await;
+    setting.restart_program(&["--release", "next"]);
+    let id = setting
+        .api()
+        .send("talk", "run", &json!({ "reply": wait("a", 0.0) }))
+        .await;
+    let query =
+        format!("SELECT last_failure FROM sys_invocation WHERE id = '{id}' AND retry_count > 5");
+    let until = Instant::now() + PATIENCE;
+    let failure = loop {
+        let rows = setting.api().query(&query).await;
+        if let Some(failure) = rows.first().and_then(|row| row["last_failure"].as_str()) {
+            break failure.to_owned();
+        }
+        assert!(Instant::now() < until, "too few attempts");
+        sleep(Duration::from_millis(50)).await;
+    };
+    assert!(failure.contains("PlaincallCall-"), "{failure}");
+    setting.api().register(setting.port).await;
+    assert_eq!(statuses(&setting.finished(&id).await), [Ok]);
+}

@@ -1,0 +1,217 @@
+//! The program `plaincall-restate` with a tools file, and a server.
+
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use plaincall_restate::{Finished, Question, QuestionKind, Status};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use crate::server::{Api, PATIENCE, Server, appended, dependent, free_port};
+
+pub(crate) const TOOLS: &str = r#"
+[tools.wait]
+description = "Waits."
+parameters = { seconds = "number" }
+shell = "sleep {seconds}; echo waited"
+effect = "read"
+
+[tools.fill]
+description = "Returns 100 kB."
+parameters = {}
+shell = "head -c 100000 /dev/zero | tr '\\0' x"
+effect = "read"
+
+[tools.flood]
+description = "Returns 5 MB."
+parameters = {}
+shell = "head -c 5000000 /dev/zero | tr '\\0' x"
+output_limit = "8 MiB"
+effect = "read"
+
+[tools.put]
+description = "Appends a line to a file."
+parameters = { line = "string" }
+command = ["sh", "-c", "echo \"$1\" >> written; echo \"$PLAINCALL_IDEMPOTENCY_KEY\"", "sh", "{line}"]
+directory = "{directory:tools}"
+effect = "write"
+"#;
+
+/// A server, and one process of the program.
+pub(crate) struct Setting {
+    pub(crate) directory: tempfile::TempDir,
+    pub(crate) server: Server,
+    pub(crate) port: u16,
+    pub(crate) program: Child,
+}
+
+impl Setting {
+    pub(crate) async fn new(run: &str) -> Self {
+        Self::of(&format!("{TOOLS}\n[run]\n{run}\n")).await
+    }
+
+    pub(crate) async fn of(tools: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("tools.toml"), tools).unwrap();
+        let server = Server::start(directory.path()).await;
+        let port = free_port();
+        let program = program(directory.path(), port, &[]);
+        server.api.register(port).await;
+        Self {
+            directory,
+            server,
+            port,
+            program,
+        }
+    }
+
+    pub(crate) fn api(&self) -> &Api {
+        &self.server.api
+    }
+
+    /// Kills the worker with SIGKILL and starts another one.
+    pub(crate) fn restart_program(&mut self, options: &[&str]) {
+        self.program.kill().unwrap();
+        self.program.wait().unwrap();
+        self.program = program(self.directory.path(), self.port, options);
+    }
+
+    /// Returns the problem of a conversation, once a worker answers.
+    pub(crate) async fn problem(&self, key: &str) -> Option<String> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let status = self.api().get(key, "status").await.unwrap_or_default();
+            if let Result::Ok(status) = serde_json::from_str::<Status>(&status) {
+                return status.problem;
+            }
+            assert!(Instant::now() < until, "{status}");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    pub(crate) fn write_tools(&self, tools: &str) {
+        std::fs::write(self.directory.path().join("tools.toml"), tools).unwrap();
+    }
+
+    /// Waits for a question of a conversation.
+    pub(crate) async fn question(&self, key: &str, kind: QuestionKind) -> Question {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let status: Status =
+                serde_json::from_str(&self.api().get(key, "status").await.unwrap()).unwrap();
+            assert_eq!(status.problem, None);
+            if let Some(question) = status.questions.into_iter().find(|one| one.kind == kind) {
+                return question;
+            }
+            assert!(Instant::now() < until, "no question");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits until a conversation has so many questions.
+    pub(crate) async fn until_asked(&self, key: &str, count: usize) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let text = self.api().get(key, "status").await.unwrap();
+            let status: Status = serde_json::from_str(&text).unwrap();
+            if status.questions.len() == count {
+                return;
+            }
+            assert!(
+                Instant::now() < until,
+                "{} questions",
+                status.questions.len()
+            );
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Waits for the end of an invocation.
+    pub(crate) async fn end(&self, invocation: &str) -> (u16, String) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(output) = self.api().output(invocation).await {
+                return output;
+            }
+            assert!(Instant::now() < until, "{invocation} does not end");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    pub(crate) async fn finished(&self, invocation: &str) -> Finished {
+        let (status, text) = self.end(invocation).await;
+        assert_eq!(status, 200, "{text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    pub(crate) async fn answer(&self, key: &str, answer: Value) {
+        let (status, text) = self.api().call(key, "answer", &answer).await;
+        assert_eq!(status, 200, "{text}");
+    }
+
+    /// Answers a question as soon as it is open.
+    pub(crate) async fn answer_when_asked(&self, key: &str, answer: Value) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let (status, text) = self.api().call(key, "answer", &answer).await;
+            if status == 200 {
+                return;
+            }
+            assert!(status == 404 && Instant::now() < until, "{text}");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits until something is so.
+    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let until = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < until, "it does not happen: {what}");
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    pub(crate) fn written(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("written")).unwrap_or_default()
+    }
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+pub(crate) fn program(directory: &Path, port: u16, options: &[&str]) -> Child {
+    let log = appended(&directory.join("worker.log"));
+    let mut command = dependent(env!("CARGO_BIN_EXE_plaincall-restate"));
+    command.arg("--tools").arg(directory.join("tools.toml"));
+    command.arg("--listen").arg(format!("127.0.0.1:{port}"));
+    command.args(options);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.stderr(log).spawn().unwrap()
+}
+
+pub(crate) fn put(id: &str, line: &str) -> String {
+    format!("!!!GADGET_START:put:{id}\n!!!ARG:line\n{line}\n!!!GADGET_END\n")
+}
+
+pub(crate) fn wait(id: &str, seconds: f64) -> String {
+    format!("!!!GADGET_START:wait:{id}\n!!!ARG:seconds\n{seconds}\n!!!GADGET_END\n")
+}
+
+pub(crate) fn statuses(finished: &Finished) -> Vec<plaincall::Status> {
+    finished.results.iter().map(|one| one.status).collect()
+}
+
+/// A process that is killed when this is dropped.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
