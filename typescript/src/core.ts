@@ -132,11 +132,10 @@ export function core(): Core {
   return loaded;
 }
 
-/** Loads a module next to this file. */
-export async function load(file: "parse.wasm" | "gateway.wasm"): Promise<void> {
-  const isAll = file === "gateway.wasm";
+/** Loads a module. `isAll` is true for that of the gateway. Its URL is literal where it is called, so that bundlers find the file. */
+export async function load(url: URL, isAll: boolean): Promise<void> {
   if (loaded !== undefined && (hasAll || !isAll)) return;
-  const core = new Core(await instantiate(new URL(file, import.meta.url)));
+  const core = new Core(await instantiate(url));
   // Another module may have been loaded meanwhile.
   if (hasAll) return;
   [loaded, hasAll] = [core, isAll];
@@ -145,7 +144,9 @@ export async function load(file: "parse.wasm" | "gateway.wasm"): Promise<void> {
 async function instantiate(url: URL): Promise<WebAssembly.Instance> {
   if (url.protocol === "file:" && "process" in globalThis) {
     const files = "node:fs/promises";
-    const { readFile } = (await import(files)) as { readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> };
+    const { readFile } = (await import(/* webpackIgnore: true */ /* @vite-ignore */ files)) as {
+      readFile(url: URL): Promise<Uint8Array<ArrayBuffer>>;
+    };
     return (await WebAssembly.instantiate(await readFile(url))).instance;
   }
   const response = await fetch(url);

@@ -2,7 +2,7 @@
 
 import { load } from "./core.js";
 
-await load("gateway.wasm");
+await load(new URL("./gateway.wasm", import.meta.url), true);
 
 export * from "./errors.js";
 export { THINK, type Dialect } from "./dialect.js";

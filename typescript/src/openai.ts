@@ -5,7 +5,7 @@ import type { Dialect } from "./dialect.js";
 import { PlaincallError } from "./errors.js";
 import type { Engine } from "./tools.js";
 
-await load("gateway.wasm");
+await load(new URL("./gateway.wasm", import.meta.url), true);
 
 export * from "./errors.js";
 

@@ -2,7 +2,7 @@
 
 import { load } from "./core.js";
 
-await load("parse.wasm");
+await load(new URL("./parse.wasm", import.meta.url), false);
 
 export * from "./errors.js";
 export { THINK, type Dialect } from "./dialect.js";

@@ -48,9 +48,11 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     };
     let absolute = |path: PathBuf| std::path::absolute(path).map_err(|error| error.to_string());
     let plaincall = absolute(command("release")?.join("plaincall"))?;
+    let chromium = browser::installed();
     let begun = Instant::now();
     let run = |name: &str, command: &mut Command| {
         command.env("ROOT", root).env("PLAINCALL", &plaincall);
+        command.envs(chromium.as_ref().map(|path| ("CHROMIUM", path)));
         step(name, command.current_dir(&folder))
     };
     let mut tests = Command::new("node");
@@ -72,7 +74,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         check.args(arguments).arg("tests/run-vectors.mjs");
         run(&format!("the npm package in {name}"), check.arg(&vectors))?;
     }
-    if let Some(chromium) = browser::installed() {
+    if let Some(chromium) = &chromium {
         let mut check = Command::new("node");
         check.arg("tests/browser.mjs").arg(chromium).arg(&vectors);
         run("the npm package in Chromium", &mut check)?;
