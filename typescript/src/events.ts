@@ -118,7 +118,11 @@ const HEADER = 20;
 // A byte order mark is text.
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Reads the events of an output. `T` is what the object writes. */
+/**
+ * Reads the events of an output. `T` is what the object writes.
+ *
+ * @internal
+ */
 export function readEvents<T = Event>(output: Output, read: (json: object) => unknown = (json) => json): T[] {
   const { bytes, numbers } = output;
   const events: unknown[] = [];

@@ -42,10 +42,13 @@ export interface FetchSettings {
   engine?: Engine;
 }
 
+/** The type of the global `fetch`. */
+export type Fetch = typeof globalThis extends { fetch: infer Global } ? Global : (input: any, init?: any) => Promise<any>;
+
 /** What is not a setting of the model. */
 export interface FetchOptions extends FetchSettings {
   /** Sends the requests. Default: the global `fetch`. */
-  fetch?: typeof globalThis.fetch;
+  fetch?: Fetch;
   /** 32 random bytes (at least 16), the same in all processes that serve one conversation. Default: new ones. */
   secret?: Uint8Array;
   /** Called for each tool that could not be offered unchanged. Default: a warning on the console. */
@@ -100,7 +103,7 @@ const encoder = new TextEncoder();
  *
  * Throws a `PlaincallError` for invalid settings.
  */
-export function plaincallFetch(options: FetchOptions = {}): typeof globalThis.fetch {
+export function plaincallFetch(options: FetchOptions = {}): Fetch {
   const { fetch: inner = globalThis.fetch, secret = random(), onChangedTool = warn, ...settings } = options;
   if (secret.length < LEAST_SECRET) {
     const needs = `needs at least ${LEAST_SECRET}; use 32 random bytes`;

@@ -4,6 +4,17 @@ import type { Dialect } from "./dialect.js";
 import { PlaincallError } from "./errors.js";
 import { readEvents, type Event } from "./events.js";
 
+declare global {
+  // Programs compile without the types of the DOM and of newer libraries: these are merged with them, if there are any.
+  interface SymbolConstructor {
+    readonly dispose: unique symbol;
+  }
+  interface Disposable {
+    [Symbol.dispose](): void;
+  }
+  interface TransformStream<I = any, O = any> {}
+}
+
 /**
  * Finds calls in a text while it arrives.
  *
@@ -57,8 +68,20 @@ export class Parser implements Disposable {
   }
 }
 
+/** A `ReadableStream`. */
+export interface ChunkStream {
+  getReader(): ChunkReader;
+}
+
+/** The reader of a `ReadableStream`. */
+export interface ChunkReader {
+  read(): Promise<{ done: boolean; value?: Chunk | undefined }>;
+  cancel(): Promise<void>;
+  releaseLock(): void;
+}
+
 /** A text that arrives in chunks, such as `response.body` or an array, or a whole one. */
-export type Chunks = Chunk | AsyncIterable<Chunk> | Iterable<Chunk> | ReadableStream<Chunk>;
+export type Chunks = Chunk | AsyncIterable<Chunk> | Iterable<Chunk> | ChunkStream;
 
 /** Yields the events of a text that arrives in chunks, each as soon as it is known. Default dialect: automatic. */
 export async function* events(chunks: Chunks, dialect: Dialect = {}): AsyncGenerator<Event, void, undefined> {
@@ -81,11 +104,11 @@ async function* iterated(chunks: Chunks): AsyncGenerator<Chunk, void, undefined>
     yield* chunks;
     return;
   }
-  const reader = (chunks as ReadableStream<Chunk>).getReader();
+  const reader = chunks.getReader();
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return;
+      if (done || value === undefined) return;
       yield value;
     }
   } finally {
@@ -95,7 +118,10 @@ async function* iterated(chunks: Chunks): AsyncGenerator<Chunk, void, undefined>
 }
 
 /** A stream from chunks to events, for `stream.pipeThrough(...)`. */
-export class EventStream extends TransformStream<Chunk, Event> {
+export type EventStream = TransformStream<Chunk, Event>;
+
+/** Creates a stream from chunks to events. Default dialect: automatic. */
+export const EventStream: new (dialect?: Dialect) => EventStream = class extends TransformStream<Chunk, Event> {
   constructor(dialect: Dialect = {}) {
     const parser = new Parser(dialect);
     super({
@@ -107,4 +133,4 @@ export class EventStream extends TransformStream<Chunk, Event> {
       },
     });
   }
-}
+};

@@ -211,7 +211,7 @@ export class Toolbox implements Disposable {
 
   /** Returns a reader of replies that still arrive. */
   reader(): Reader {
-    return new Reader(this.#core, this.#perform<number>({ tools: "reader" }));
+    return Reader.of(this.#core, this.#perform<number>({ tools: "reader" }));
   }
 
   /**
@@ -290,10 +290,14 @@ export class Reader implements Disposable {
   #isFinished = false;
   #isDisposed = false;
 
-  /** Use `Toolbox.reader`. */
-  constructor(core: Core, object: number) {
+  private constructor(core: Core, object: number) {
     [this.#core, this.#object] = [core, object];
     core.registry.register(this, object, this);
+  }
+
+  /** @internal */
+  static of(core: Core, object: number): Reader {
+    return new Reader(core, object);
   }
 
   /** Reads the next chunk of the reply. */
