@@ -124,6 +124,13 @@ impl Adapter {
         Transport::translates(method, path, content_type)
     }
 
+    /// Returns whether the client gets a header of the model server's answer. It does not get those that describe the answer's body,
+    /// place or connection.
+    #[staticmethod]
+    fn keeps_header(name: &str) -> bool {
+        Transport::keeps_header(name)
+    }
+
     /// Translates a request. Returns `None` if it and its answer are forwarded unchanged, `bytes` if only its body changes,
     /// the translated request, the count of its tokens, or the response that rejects it.
     ///

@@ -32,6 +32,8 @@ pub(crate) enum ExchangeOperation {
         path: String,
         content_type: Option<String>,
     },
+    /// Returns those of the names of headers that the client gets.
+    KeptHeaders { names: Vec<String> },
     /// Translates a request, whose body is the text. `caller` is the same for all requests of a client; `seed` is random; `now` is
     /// in seconds since 1970.
     Ask {
@@ -242,6 +244,10 @@ impl ExchangeOperation {
             } => {
                 let translates = Transport::translates(&method, &path, content_type.as_deref());
                 write(&mut state.output, &translates)
+            }
+            Self::KeptHeaders { mut names } => {
+                names.retain(|name| Transport::keeps_header(name));
+                write(&mut state.output, &names)
             }
             Self::Ask {
                 object,
