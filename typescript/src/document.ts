@@ -93,7 +93,7 @@ export function toDocument(read: Pick<Document, "syntax" | "segments" | "diagnos
  * calls[0]?.arguments; // { city: "Paris" }
  * ```
  */
-export function parse(text: Chunk, dialect: Dialect = {}, { stop = "broken" }: { stop?: Stop } = {}): Document {
+export function parse(text: Chunk, dialect: Dialect = {}, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
   return toDocument(core().perform({ operation: "parse", dialect, stop }, text));
 }
 

@@ -15,15 +15,15 @@ export type Effect = "read" | "idempotent" | "write";
 /** What a tool is made of. */
 export interface ToolOptions<Schema extends StandardSchema | JsonSchema, Result> {
   name: string;
-  description?: string;
+  description?: string | undefined;
   /** The arguments: a schema of zod, valibot or arktype, or a JSON Schema. */
   input: Schema;
   /** The JSON Schema of the arguments, for schemas of libraries that cannot write it. */
-  parameters?: JsonSchema;
+  parameters?: JsonSchema | undefined;
   /** Default: `write`. */
-  effect?: Effect;
+  effect?: Effect | undefined;
   /** Runs a call. */
-  execute?: (input: Output<Schema>) => Result | Promise<Result>;
+  execute?: ((input: Output<Schema>) => Result | Promise<Result>) | undefined;
 }
 
 /** A tool: a definition, and the function that runs it if it has one. */
@@ -37,29 +37,34 @@ export interface Tool<Input = unknown, Result = unknown> {
   run(arguments_: Json | Input): Promise<Result>;
 }
 
-/** A definition in the format of the OpenAI API, the Anthropic API or MCP. */
+/**
+ * A definition in the format of the OpenAI API (chat completions and Responses), the Anthropic API or MCP. A custom tool of OpenAI is
+ * a `DefinitionError`, because it has no arguments.
+ */
 export type ToolDefinition =
-  | { type: "function"; function: { name: string; description?: string; parameters?: object } }
-  | { name: string; description?: string; input_schema: object }
-  | { name: string; description?: string; inputSchema: object };
+  | { type: "function"; function: { name: string; description?: string | undefined; parameters?: object | undefined } }
+  | { type: "function"; name: string; description?: string | null | undefined; parameters: object | null }
+  | { type: "custom"; custom: { name: string } }
+  | { name: string; description?: string | undefined; input_schema: object }
+  | { name: string; description?: string | undefined; inputSchema: object };
 
 /** A result of a call. */
 export interface Result {
   /** The id of the call. */
   id: string;
   /** The name of the tool. */
-  name?: string;
+  name?: string | undefined;
   /** The output of the tool. */
-  output?: string;
+  output?: string | undefined;
   /** The error, as a sentence for the model. */
-  error?: string;
+  error?: string | undefined;
   /** Default: `error` if there is an error, otherwise `ok`. */
-  status?: "ok" | "error" | "skipped" | "rejected" | "cancelled" | "unknown";
+  status?: "ok" | "error" | "skipped" | "rejected" | "cancelled" | "unknown" | undefined;
 }
 
 /** A call in the format of the OpenAI API. */
 export interface OpenAiCall {
-  id?: string;
+  id?: string | undefined;
   function: { name: string; arguments: string };
 }
 
@@ -76,13 +81,13 @@ export interface Grammar {
 /** The options of a grammar. */
 export interface GrammarOptions {
   /** Default: `auto`, prose and calls. */
-  choice?: "auto" | "required" | "none";
+  choice?: "auto" | "required" | "none" | undefined;
   /** Requires a call of this tool. */
-  only?: string;
+  only?: string | undefined;
   /** Whether at most one call is allowed. Default: false. */
-  oneCall?: boolean;
+  oneCall?: boolean | undefined;
   /** Whether calls may have ids and dependencies. Default: false. */
-  ids?: boolean;
+  ids?: boolean | undefined;
 }
 
 /** The name of an inference engine. */
@@ -91,21 +96,21 @@ export type Engine = "llama.cpp" | "vllm" | "sglang" | "xgrammar" | "llguidance"
 /** The options of a prompt. */
 export interface PromptOptions {
   /** Whether to ask for at most one call in a reply. Default: false. */
-  oneCall?: boolean;
+  oneCall?: boolean | undefined;
   /** Whether to omit ids and dependencies. Default: false. */
-  withoutDependencies?: boolean;
+  withoutDependencies?: boolean | undefined;
   /** The maximum length of each description, in characters. Default: no limit. */
-  descriptionLength?: number;
+  descriptionLength?: number | undefined;
 }
 
 /** The options of a toolbox. */
 export interface ToolboxOptions {
   /** Default: block with escapes, so that no tool output can forge a call. */
-  dialect?: Dialect;
+  dialect?: Dialect | undefined;
   /** The effects of tools by name. A definition has the effect `write`. */
-  effects?: { readonly [name: string]: Effect };
+  effects?: { readonly [name: string]: Effect } | undefined;
   /** `run` also runs calls that the next call or the end of a complete text ended, for models that forget end markers. */
-  unclosed?: "reject" | "run";
+  unclosed?: "reject" | "run" | undefined;
 }
 
 /**
@@ -205,7 +210,7 @@ export class Toolbox implements Disposable {
   }
 
   /** Reads a complete reply, and validates its calls. Invalid calls are data: nothing is thrown for text. */
-  parse(text: Chunk, { stop = "broken" }: { stop?: Stop } = {}): Document {
+  parse(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
     return toDocument(this.#perform({ tools: "parse", ...{ stop } }, text));
   }
 
@@ -218,7 +223,7 @@ export class Toolbox implements Disposable {
    * Returns a message to the model about the invalid calls of a reply, or null if there are none. If a reply has no call, but text
    * like one, the message is about that.
    */
-  repair(text: Chunk, { stop = "broken" }: { stop?: Stop } = {}): string | null {
+  repair(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): string | null {
     return this.#perform({ tools: "repair", ...{ stop } }, text);
   }
 
@@ -255,7 +260,7 @@ export class Toolbox implements Disposable {
   render(
     name: string,
     arguments_: { [name: string]: Json },
-    { id, dependencies = [] }: { id?: string; dependencies?: Iterable<string> } = {},
+    { id, dependencies = [] }: { id?: string | undefined; dependencies?: Iterable<string> | undefined } = {},
   ): string {
     const call = { name, arguments: arguments_, id: id ?? null, dependencies: [...dependencies] };
     return this.#perform({ tools: "render", ...call });
@@ -307,7 +312,7 @@ export class Reader implements Disposable {
   }
 
   /** Ends the reply, and returns its last events and calls. */
-  finish({ stop = "broken" }: { stop?: Stop } = {}): Item[] {
+  finish({ stop = "broken" }: { stop?: Stop | undefined } = {}): Item[] {
     this.#check();
     this.#isFinished = true;
     const rest = readEvents<Item>(this.#core.feed(this.#object, this.#halves.rest()), toCall);
@@ -355,19 +360,19 @@ function withTools<T>(tools: Tools, dialect: Dialect | undefined, use: (toolbox:
 }
 
 /** Returns the system prompt that teaches a model to call the tools. */
-export function prompt(tools: Tools, options: PromptOptions & { dialect?: Dialect } = {}): string {
+export function prompt(tools: Tools, options: PromptOptions & { dialect?: Dialect | undefined } = {}): string {
   return withTools(tools, options.dialect, (toolbox) => toolbox.prompt(options));
 }
 
 /** Writes a call in the syntax of the dialect. Default dialect: block with escapes. */
 export function render(
-  call: { name: string; arguments: { [name: string]: Json }; id?: string; dependencies?: Iterable<string> },
-  { tools = [], dialect }: { tools?: Tools; dialect?: Dialect } = {},
+  call: { name: string; arguments: { [name: string]: Json }; id?: string | undefined; dependencies?: Iterable<string> | undefined },
+  { tools = [], dialect }: { tools?: Tools | undefined; dialect?: Dialect | undefined } = {},
 ): string {
   return withTools(tools, dialect, (toolbox) => toolbox.render(call.name, call.arguments, call));
 }
 
 /** Returns a grammar with which an inference engine keeps a model from writing invalid calls. */
-export function grammar(tools: Tools, engine: Engine, options: GrammarOptions & { dialect?: Dialect } = {}): Grammar {
+export function grammar(tools: Tools, engine: Engine, options: GrammarOptions & { dialect?: Dialect | undefined } = {}): Grammar {
   return withTools(tools, options.dialect, (toolbox) => toolbox.grammar(engine, options));
 }

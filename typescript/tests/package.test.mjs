@@ -177,6 +177,26 @@ test("calls are written, and grammars made", () => {
   assert.throws(() => plaincall.grammar([add], "vllm", { only: "unknown" }), GrammarError);
 });
 
+test("a schema without a JSON Schema names the tool and the field", () => {
+  const fields = {
+    "input.when": z.object({ a: z.string(), when: z.date() }),
+    "input.a.b": z.object({ a: z.object({ b: z.bigint().optional() }) }),
+    "input.list.items": z.object({ list: z.array(z.map(z.string(), z.string())) }),
+  };
+  for (const [at, input] of Object.entries(fields)) {
+    const isExpected = ({ message }) => message.startsWith(`\`plan\`: \`${at}\` has no JSON Schema: `);
+    assert.throws(() => tool({ name: "plan", input }), (error) => error instanceof DefinitionError && isExpected(error), at);
+  }
+});
+
+test("definitions of clients", () => {
+  const responses = { type: "function", name: "a", description: null, parameters: null, strict: true };
+  const box = new Toolbox([responses, { type: "function", function: { name: "b", description: undefined } }]);
+  assert.deepEqual([...box.tools.keys()], ["a", "b"]);
+  const custom = { type: "custom", custom: { name: "c" } };
+  assert.throws(() => new Toolbox([custom]), DefinitionError);
+});
+
 test("definitions are checked", () => {
   assert.throws(() => new Toolbox([{ name: "a b", input_schema: {} }]), DefinitionError);
   assert.throws(() => new Toolbox([add, add]), DefinitionError);
