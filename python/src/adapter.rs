@@ -81,11 +81,8 @@ impl Adapter {
         engine: Option<&str>,
     ) -> PyResult<Self> {
         let mut settings = ModelSettings::default();
-        settings.mode = match mode {
-            "text" => ToolMode::Text,
-            "native" => ToolMode::Native,
-            other => return Err(error::one_of("mode", other, &["text", "native"])),
-        };
+        settings.mode = ToolMode::from_name(mode)
+            .ok_or_else(|| error::one_of("mode", mode, &ToolMode::ALL.map(ToolMode::name)))?;
         if let Some(dialect) = dialect {
             settings.dialect = dialect.inner.clone();
         }
@@ -97,11 +94,9 @@ impl Adapter {
             span.is_started = in_reasoning;
             span
         });
-        settings.arguments = match arguments {
-            "checked" => ArgumentMode::Checked,
-            "stream" => ArgumentMode::Stream,
-            other => return Err(error::one_of("arguments", other, &["checked", "stream"])),
-        };
+        let names = ArgumentMode::ALL.map(ArgumentMode::name);
+        settings.arguments = ArgumentMode::from_name(arguments)
+            .ok_or_else(|| error::one_of("arguments", arguments, &names))?;
         settings.unclosed = unclosed_from(unclosed)?;
         settings.repair_rounds = repair_rounds;
         settings.upstream_model = upstream_model;
