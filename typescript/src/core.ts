@@ -1,5 +1,5 @@
 import { checkChunk } from "./chunk.js";
-import { toError } from "./errors.js";
+import { PlaincallError, toError } from "./errors.js";
 
 /** The functions that a WebAssembly module exports (`core/src/lib.rs`). */
 interface Exports {
@@ -17,6 +17,8 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const NOTHING = new Uint8Array();
 /** The least room for chunks, in bytes. */
 const LEAST_ROOM = 4096;
+/** The maximum length of the input of an operation, in bytes: its results need several times as much memory, of at most 4 GiB. */
+const MOST_INPUT = 64 << 20;
 
 /** A place in the memory of a module, until its next call. */
 export interface Output {
@@ -38,7 +40,12 @@ export class Core {
   #input = 0;
   #room = 0;
   /** Frees the objects of this package that were not disposed of. */
-  readonly registry: FinalizationRegistry<number> = new FinalizationRegistry((object) => this.release(object));
+  readonly registry: FinalizationRegistry<number> = new FinalizationRegistry((object) => {
+    // Nothing could catch an error of a module that has failed.
+    try {
+      this.release(object);
+    } catch {}
+  });
 
   constructor(instance: WebAssembly.Instance) {
     this.#exports = instance.exports as unknown as Exports;
@@ -53,25 +60,42 @@ export class Core {
   /** Performs an operation, and returns the output. */
   performRaw(options: object, text: string | Uint8Array = NOTHING): Output {
     checkChunk(text);
+    checkLength(text.length);
     const json = encoder.encode(JSON.stringify(options));
     const rest = typeof text === "string" ? encoder.encode(text) : text;
     const length = json.length + rest.length;
-    const at = this.#exports.input(length);
+    checkLength(length);
+    const at = this.#reserve(length);
     this.#room = 0;
     const memory = this.#memory();
     memory.set(json, at);
     memory.set(rest, at + json.length);
-    return this.#checked(this.#exports.perform(json.length, length));
+    try {
+      return this.#checked(this.#exports.perform(json.length, length));
+    } catch (error) {
+      throw failed(error);
+    }
   }
 
   /** Feeds a chunk to an object, and returns the output. */
   feed(object: number, chunk: string | Uint8Array): Output {
     const room = typeof chunk === "string" ? chunk.length * 3 : chunk.length;
     if (room > this.#room) {
+      this.#input = this.#reserve(Math.max(room, LEAST_ROOM));
       this.#room = Math.max(room, LEAST_ROOM);
-      this.#input = this.#exports.input(this.#room);
     }
-    return this.#checked(this.#exports.feed(object, this.#write(this.#input, chunk)));
+    try {
+      return this.#checked(this.#exports.feed(object, this.#write(this.#input, chunk)));
+    } catch (error) {
+      throw failed(error);
+    }
+  }
+
+  /** Returns where the next input is written. */
+  #reserve(length: number): number {
+    const at = this.#exports.input(length) >>> 0;
+    if (at === 0) throw new PlaincallError(`there is no memory for ${length} bytes; dispose of objects that are not needed`);
+    return at;
   }
 
   /** Forgets an object. */
@@ -116,6 +140,19 @@ export class Core {
     if (status !== 0) throw toError(JSON.parse(decode(output)) as { kind: string; message: string });
     return output;
   }
+}
+
+function checkLength(length: number): void {
+  if (length <= MOST_INPUT) return;
+  const instead = "feed a longer text to a `Parser` or a reader";
+  throw new PlaincallError(`the input has ${length} bytes or more, and may have at most ${MOST_INPUT}; ${instead}`);
+}
+
+/** Returns an error of a call of a module. After a trap, the state of the module is not known. */
+function failed(error: unknown): unknown {
+  if (!(error instanceof WebAssembly.RuntimeError)) return error;
+  const message = "the WebAssembly module has failed, probably for lack of memory, and cannot be used any more";
+  return new PlaincallError(message, { cause: error });
 }
 
 /** Decodes an output. */

@@ -1,5 +1,6 @@
 /** Native tool calls for clients of the OpenAI and Anthropic APIs, without a server: a `fetch` that translates their requests. */
 
+import { MOST_PIECE, pieces } from "./chunk.js";
 import { core, load, type Core, type Output } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { PlaincallError } from "./errors.js";
@@ -207,27 +208,27 @@ class Translation {
 
   constructor(settings: FetchSettings, secret: Uint8Array) {
     const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
-    this.#object = perform(this.core, { exchange: "create", settings: given }, secret);
+    this.#object = perform(this.core, { create: { settings: given } }, secret);
     this.core.registry.register(this, this.#object);
   }
 
   /** Whether the request may be translated. */
   applies(method: string, path: string, contentType: string | null): boolean {
-    return perform(this.core, { exchange: "translates", method, path, contentType });
+    return perform(this.core, { translates: { method, path, contentType } });
   }
 
   ask(headers: Headers, path: string, body: Uint8Array): Ask {
     const caller = headers.get("authorization") ?? headers.get("x-api-key") ?? "";
     const seed = Array.from(random(), (byte) => byte.toString(16)).join(" ");
     const now = Math.floor(Date.now() / 1000);
-    return perform(this.core, { exchange: "ask", object: this.#object, path, caller, seed, now }, body);
+    return perform(this.core, { ask: { object: this.#object, path, caller, seed, now } }, body);
   }
 
   /** Asks the model server for a number of tokens. */
   async countTokens(object: number, send: Send, signal: AbortSignal | null | undefined): Promise<Response> {
     try {
       for (;;) {
-        const next = perform<{ path: string; body: string } | null>(this.core, { exchange: "countRequest", object });
+        const next = perform<{ path: string; body: string } | null>(this.core, { countRequest: { object } });
         if (next === null) break;
         const answer = await send(next.body, next.path).catch(() => undefined);
         signal?.throwIfAborted();
@@ -235,9 +236,9 @@ class Translation {
           await answer?.body?.cancel();
           break;
         }
-        perform(this.core, { exchange: "countAnswer", object }, new Uint8Array(await answer.arrayBuffer()));
+        perform(this.core, { countAnswer: { object } }, new Uint8Array(await answer.arrayBuffer()));
       }
-      return toResponse(perform(this.core, { exchange: "countResponse", object }));
+      return toResponse(perform(this.core, { countResponse: { object } }));
     } finally {
       this.core.release(object);
     }
@@ -313,18 +314,18 @@ class Exchange {
     this.#signal?.addEventListener("abort", stop);
     try {
       for (;;) {
-        const body = copy(core.performRaw(operation({ exchange: "body", object })));
+        const body = copy(core.performRaw(operation({ body: { object } })));
         const upstream = await this.#send(body as BodyInit, path, this.#stop.signal);
         this.#upstream = upstream;
         let end: End;
         if (upstream.ok) {
           const contentType = upstream.headers.get("content-type") ?? "";
-          core.performRaw(operation({ exchange: "begin", object, contentType }));
+          core.performRaw(operation({ begin: { object, contentType } }));
           yield* this.#read(upstream);
-          end = perform(core, { exchange: "end", object, error: null });
+          end = perform(core, { end: { object, error: null } });
         } else {
           const answer = new Uint8Array(await upstream.arrayBuffer());
-          end = perform(core, { exchange: "fail", object, status: upstream.status }, answer);
+          end = perform(core, { fail: { object, status: upstream.status } }, answer);
         }
         if (end.bytes !== "") yield encoder.encode(end.bytes);
         if (end.response !== null) yield end.response;
@@ -355,12 +356,15 @@ class Exchange {
         if (flow === USAGE_ONLY) wait -= performance.now() - begun;
         this.#stop.signal.throwIfAborted();
         if (done || value === undefined) return;
-        const output = this.#core.feed(this.#asked.object, value);
-        flow = output.bytes[output.start];
-        const piece = copy(output, 1);
-        if (piece.length > 0) yield piece;
+        for (const cut of value.length <= MOST_PIECE ? [value] : pieces(value)) {
+          const output = this.#core.feed(this.#asked.object, cut);
+          flow = output.bytes[output.start];
+          const piece = copy(output, 1);
+          if (piece.length > 0) yield piece;
+          if (flow === STOP) return;
+        }
         if (flow === USAGE_ONLY) usage -= value.length;
-        if (flow === STOP || usage <= 0) return;
+        if (usage <= 0) return;
       }
     } finally {
       // Without an error if the answer was read to its end. Nothing waits for a server that does not end it.
@@ -372,7 +376,7 @@ class Exchange {
   #headers(contentType?: string): Headers {
     const headers = new Headers(this.#upstream?.headers);
     const names = [...headers.keys()];
-    const kept = perform<string[]>(this.#core, { exchange: "keptHeaders", names });
+    const kept = perform<string[]>(this.#core, { keptHeaders: { names } });
     for (const name of names) if (!kept.includes(name)) headers.delete(name);
     if (contentType !== undefined) headers.set("content-type", contentType);
     return headers;
@@ -406,15 +410,13 @@ function copy({ bytes, start, end }: Output, from = 0): Uint8Array {
   return bytes.slice(start + from, end);
 }
 
-interface ExchangeOperation {
-  exchange: string;
-  [option: string]: unknown;
+/** An operation by its name, with its options. */
+type ExchangeOperation = { [name: string]: object };
+
+function operation(exchange: ExchangeOperation): object {
+  return { exchange };
 }
 
-function operation(of: ExchangeOperation): object {
-  return { operation: "exchange", of };
-}
-
-function perform<T>(core: Core, of: ExchangeOperation, text?: Uint8Array): T {
-  return core.perform<T>(operation(of), text);
+function perform<T>(core: Core, exchange: ExchangeOperation, text?: Uint8Array): T {
+  return core.perform<T>(operation(exchange), text);
 }

@@ -1,4 +1,4 @@
-import { Halves, type Chunk } from "./chunk.js";
+import { Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
 import { core, type Core } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { PlaincallError } from "./errors.js";
@@ -33,13 +33,16 @@ export class Parser implements Disposable {
 
   /** Creates a parser for one text. Throws a `DialectError` for options that cannot be used together. */
   constructor(dialect: Dialect = {}) {
-    this.#object = this.#core.perform<number>({ operation: "parser", dialect });
+    this.#object = this.#core.perform<number>({ parser: { dialect } });
     this.#core.registry.register(this, this.#object, this);
   }
 
   /** Reads the next chunk, and returns its events. */
   feed(chunk: Chunk): Event[] {
-    return readEvents(this.#core.feed(this.#known(), this.#halves.join(chunk)));
+    const object = this.#known();
+    const joined = this.#halves.join(chunk);
+    if (joined.length <= MOST_PIECE) return readEvents(this.#core.feed(object, joined));
+    return pieces(joined).flatMap((piece) => readEvents(this.#core.feed(object, piece)));
   }
 
   /** Ends the text, and returns its last events. */
@@ -47,7 +50,7 @@ export class Parser implements Disposable {
     const object = this.#known();
     const rest = readEvents(this.#core.feed(object, this.#halves.rest()));
     this.#forget();
-    return [...rest, ...readEvents(this.#core.performRaw({ operation: "finish", object }))];
+    return [...rest, ...readEvents(this.#core.performRaw({ finish: { object } }))];
   }
 
   [Symbol.dispose](): void {

@@ -3,7 +3,7 @@ import type { Dialect } from "./dialect.js";
 import { toCall, toDocument, type Call, type Document, type Json, type Stop } from "./document.js";
 import { DefinitionError, PlaincallError } from "./errors.js";
 import { readEvents, type Event } from "./events.js";
-import { Halves, type Chunk } from "./chunk.js";
+import { Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
 import { describe, isStandard, toJsonSchema, type JsonSchema, type Output, type StandardSchema } from "./schema.js";
 
 /**
@@ -22,8 +22,19 @@ export interface ToolOptions<Schema extends StandardSchema | JsonSchema, Result>
   parameters?: JsonSchema | undefined;
   /** Default: `write`. */
   effect?: Effect | undefined;
+  /** Whether no other call may run at the same time. Default: false. */
+  exclusive?: boolean | undefined;
   /** Runs a call. */
-  execute?: ((input: Output<Schema>) => Result | Promise<Result>) | undefined;
+  execute?: ((input: Output<Schema>, context: ToolContext) => Result | Promise<Result>) | undefined;
+}
+
+/** The type of the global `AbortSignal`. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Global } } ? Global : any;
+
+/** What the function of a tool gets in addition to its input. */
+export interface ToolContext {
+  /** Aborted when the result is not needed any more. */
+  readonly signal?: Signal | undefined;
 }
 
 /** A tool: a definition, and the function that runs it if it has one. */
@@ -33,8 +44,10 @@ export interface Tool<Input = unknown, Result = unknown> {
   /** The JSON Schema of the arguments. */
   readonly parameters: JsonSchema;
   readonly effect: Effect;
+  /** Whether no other call may run at the same time. */
+  readonly exclusive?: boolean | undefined;
   /** Validates the arguments of a call by the schema of the tool, and runs it. */
-  run(arguments_: Json | Input): Promise<Result>;
+  run(arguments_: Json | Input, context?: ToolContext): Promise<Result>;
 }
 
 /**
@@ -131,13 +144,14 @@ export interface ToolboxOptions {
 export function tool<Schema extends StandardSchema | JsonSchema, Result = unknown>(
   options: ToolOptions<Schema, Result>,
 ): Tool<Output<Schema>, Result> {
-  const { name, description = "", input, effect = "write", execute } = options;
+  const { name, description = "", input, effect = "write", exclusive = false, execute } = options;
   return {
     name,
     description,
     parameters: options.parameters ?? toJsonSchema(name, input),
     effect,
-    async run(given) {
+    exclusive,
+    async run(given, context = {}) {
       if (execute === undefined) throw new PlaincallError(`the tool \`${name}\` has no function`);
       let value = given as Output<Schema>;
       if (isStandard(input)) {
@@ -145,7 +159,7 @@ export function tool<Schema extends StandardSchema | JsonSchema, Result = unknow
         if (result.issues !== undefined) throw new PlaincallError(`\`${name}\`: ${describe(result.issues)}`);
         value = result.value as Output<Schema>;
       }
-      return await execute(value);
+      return await execute(value, context);
     },
   };
 }
@@ -175,9 +189,8 @@ export class Toolbox implements Disposable {
     const effects: Record<string, Effect> = {};
     for (const { name, effect } of own.values()) effects[name] = effect;
     Object.assign(effects, options.effects);
-    const of = { tools: "create", effects, dialect, unclosed };
     const created = this.#core.perform<{ object: number; tools: Omit<Tool, "run">[] }>(
-      { operation: "tools", of },
+      { tools: { create: { effects, dialect, unclosed } } },
       JSON.stringify(definitions),
     );
     this.#object = created.object;
@@ -190,9 +203,9 @@ export class Toolbox implements Disposable {
     if (unknown !== undefined) throw new DefinitionError(`unknown tool \`${unknown}\` in \`effects\``);
   }
 
-  #perform<T>(of: { tools: string }, text: Chunk = ""): T {
+  #perform<T>(name: string, options: object = {}, text: Chunk = ""): T {
     if (this.#object === undefined) throw new PlaincallError("the toolbox was disposed of; create another one");
-    return this.#core.perform<T>({ operation: "tools", of: { ...of, object: this.#object } }, text);
+    return this.#core.perform<T>({ tools: { [name]: { ...options, object: this.#object } } }, text);
   }
 
   /** Returns the definitions in the format of the OpenAI API. */
@@ -206,17 +219,17 @@ export class Toolbox implements Disposable {
    */
   prompt({ oneCall = false, withoutDependencies = false, descriptionLength }: PromptOptions = {}): string {
     const options = { oneCall, withoutDependencies, descriptionLength: descriptionLength ?? null };
-    return this.#perform({ tools: "prompt", ...options });
+    return this.#perform("prompt", options);
   }
 
   /** Reads a complete reply, and validates its calls. Invalid calls are data: nothing is thrown for text. */
   parse(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
-    return toDocument(this.#perform({ tools: "parse", ...{ stop } }, text));
+    return toDocument(this.#perform("parse", { stop }, text));
   }
 
   /** Returns a reader of replies that still arrive. */
   reader(): Reader {
-    return Reader.of(this.#core, this.#perform<number>({ tools: "reader" }));
+    return Reader.of(this.#core, this.#perform<number>("reader"));
   }
 
   /**
@@ -224,7 +237,7 @@ export class Toolbox implements Disposable {
    * like one, the message is about that.
    */
   repair(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): string | null {
-    return this.#perform({ tools: "repair", ...{ stop } }, text);
+    return this.#perform("repair", { stop }, text);
   }
 
   /**
@@ -244,7 +257,7 @@ export class Toolbox implements Disposable {
         parts.push({ text: name, id, dependencies, arguments: argumentsJson });
       }
     }
-    return this.#perform({ tools: "history", ...{ parts } });
+    return this.#perform("history", { parts });
   }
 
   /**
@@ -253,7 +266,8 @@ export class Toolbox implements Disposable {
    */
   results(results: Iterable<Result>, calls?: Iterable<Call>): string {
     const order = calls === undefined ? null : [...calls].map(({ name, id }) => [name, id]);
-    return this.#perform({ tools: "results", ...{ results: [...results], calls: order } });
+    const texts = [...results].map(({ id, name, output, error, status }) => ({ id, name, output, error, status }));
+    return this.#perform("results", { results: texts, calls: order });
   }
 
   /** Writes a call in the syntax of the dialect. Throws a `RenderError` if the syntax cannot express it. */
@@ -263,17 +277,17 @@ export class Toolbox implements Disposable {
     { id, dependencies = [] }: { id?: string | undefined; dependencies?: Iterable<string> | undefined } = {},
   ): string {
     const call = { name, arguments: arguments_, id: id ?? null, dependencies: [...dependencies] };
-    return this.#perform({ tools: "render", ...call });
+    return this.#perform("render", call);
   }
 
   /** Escapes untrusted text (a document, user input), so that it contains no call. */
   escape(text: string): string {
-    return this.#perform({ tools: "escape" }, text);
+    return this.#perform("escape", {}, text);
   }
 
   /** Returns a grammar for constrained decoding. Throws a `GrammarError` if the tools have none. */
   grammar(engine: Engine, { choice = "auto", only, oneCall = false, ids = false }: GrammarOptions = {}): Grammar {
-    return this.#perform({ tools: "grammar", ...{ engine, choice, only: only ?? null, oneCall, ids } });
+    return this.#perform("grammar", { engine, choice, only: only ?? null, oneCall, ids });
   }
 
   [Symbol.dispose](): void {
@@ -308,7 +322,9 @@ export class Reader implements Disposable {
   /** Reads the next chunk of the reply. */
   feed(chunk: Chunk): Item[] {
     this.#check();
-    return readEvents<Item>(this.#core.feed(this.#object, this.#halves.join(chunk)), toCall);
+    const joined = this.#halves.join(chunk);
+    if (joined.length <= MOST_PIECE) return readEvents<Item>(this.#core.feed(this.#object, joined), toCall);
+    return pieces(joined).flatMap((piece) => readEvents<Item>(this.#core.feed(this.#object, piece), toCall));
   }
 
   /** Ends the reply, and returns its last events and calls. */
@@ -316,8 +332,8 @@ export class Reader implements Disposable {
     this.#check();
     this.#isFinished = true;
     const rest = readEvents<Item>(this.#core.feed(this.#object, this.#halves.rest()), toCall);
-    const of = { tools: "finish", object: this.#object, stop };
-    return [...rest, ...readEvents<Item>(this.#core.performRaw({ operation: "tools", of }), toCall)];
+    const of = { finish: { object: this.#object, stop } };
+    return [...rest, ...readEvents<Item>(this.#core.performRaw({ tools: of }), toCall)];
   }
 
   /** Begins the next reply of the conversation: ids may be used again, numbering continues. */
@@ -325,7 +341,7 @@ export class Reader implements Disposable {
     if (this.#isDisposed) this.#check();
     this.#isFinished = false;
     this.#halves.rest();
-    this.#core.performRaw({ operation: "tools", of: { tools: "beginReply", object: this.#object } });
+    this.#core.performRaw({ tools: { beginReply: { object: this.#object } } });
   }
 
   #check(): void {
