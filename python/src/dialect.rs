@@ -211,7 +211,7 @@ impl Dialect {
 
     /// The key is not shown.
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let arguments = self.options.arguments(py)?;
+        let arguments = arguments(&self.options, py)?;
         let shown = arguments.iter().map(|(name, value)| {
             let name = name.to_string();
             let value = match &*name {
@@ -233,6 +233,6 @@ impl Dialect {
         let restore = py
             .import("plaincall._plaincall")?
             .getattr("unpickled_dialect")?;
-        Ok((restore, (self.function(), self.options.arguments(py)?)))
+        Ok((restore, (self.function(), arguments(&self.options, py)?)))
     }
 }

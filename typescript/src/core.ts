@@ -27,6 +27,8 @@ export interface Output {
   readonly numbers: Int32Array;
   readonly start: number;
   readonly end: number;
+  /** The length of the chunk that was fed, in bytes. */
+  readonly fed: number;
 }
 
 /** A WebAssembly module: writes the input of each call to its memory, and reads the output. */
@@ -71,7 +73,7 @@ export class Core {
     memory.set(json, at);
     memory.set(rest, at + json.length);
     try {
-      return this.#checked(this.#exports.perform(json.length, length));
+      return this.#checked(this.#exports.perform(json.length, length), length);
     } catch (error) {
       throw failed(error);
     }
@@ -85,7 +87,8 @@ export class Core {
       this.#room = Math.max(room, LEAST_ROOM);
     }
     try {
-      return this.#checked(this.#exports.feed(object, this.#write(this.#input, chunk)));
+      const length = this.#write(this.#input, chunk);
+      return this.#checked(this.#exports.feed(object, length), length);
     } catch (error) {
       throw failed(error);
     }
@@ -132,11 +135,11 @@ export class Core {
     return encoder.encodeInto(chunk, memory.subarray(at, at + chunk.length * 3)).written;
   }
 
-  #checked(status: number): Output {
+  #checked(status: number, fed: number): Output {
     const bytes = this.#memory();
     const numbers = this.#numbers;
     const start = numbers[this.#place]! >>> 0;
-    const output = { bytes, numbers, start, end: start + (numbers[this.#place + 1]! >>> 0) };
+    const output = { bytes, numbers, start, end: start + (numbers[this.#place + 1]! >>> 0), fed };
     if (status !== 0) throw toError(JSON.parse(decode(output)) as { kind: string; message: string });
     return output;
   }

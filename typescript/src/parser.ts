@@ -30,6 +30,8 @@ export class Parser implements Disposable {
   #core: Core = core();
   #object: number | undefined;
   #halves: Halves = new Halves();
+  /** The length of the text so far, in bytes. */
+  #fed = 0;
 
   /** Creates a parser for one text. Throws a `DialectError` for options that cannot be used together. */
   constructor(dialect: Dialect = {}) {
@@ -41,8 +43,14 @@ export class Parser implements Disposable {
   feed(chunk: Chunk): Event[] {
     const object = this.#known();
     const joined = this.#halves.join(chunk);
-    if (joined.length <= MOST_PIECE) return readEvents(this.#core.feed(object, joined));
-    return pieces(joined).flatMap((piece) => readEvents(this.#core.feed(object, piece)));
+    if (joined.length <= MOST_PIECE) return this.#feed(object, joined);
+    return pieces(joined).flatMap((piece) => this.#feed(object, piece));
+  }
+
+  #feed(object: number, chunk: Chunk): Event[] {
+    const output = this.#core.feed(object, chunk);
+    this.#fed += output.fed;
+    return readEvents(output, undefined, chunk, this.#fed);
   }
 
   /** Ends the text, and returns its last events. */

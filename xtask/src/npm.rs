@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use crate::other_targets::{WASM, is_installed};
 use crate::{browser, cargo, command, node, step, target};
 
-/// Each module, its features, and the most bytes that it may have.
-const MODULES: [(&str, &str, u64); 2] = [
-    ("parse.wasm", "", 400_000),
-    ("gateway.wasm", "gateway", 1_600_000),
+/// Each module, its features, how the crate that writes events is optimized, and the most bytes that it may have.
+const MODULES: [(&str, &str, &str, u64); 2] = [
+    ("parse.wasm", "", "s", 400_000),
+    ("gateway.wasm", "gateway", "z", 1_600_000),
 ];
 /// The profile of the modules.
 const PROFILE: &str = "wasm";
@@ -155,8 +155,8 @@ fn build(root: &Path) -> Result<Option<PathBuf>, String> {
         "TypeScript",
         Command::new(programs.join("tsc")).current_dir(&folder),
     )?;
-    for (file, features, most) in MODULES {
-        let built = module(features)?;
+    for (file, features, level, most) in MODULES {
+        let built = module(features, level)?;
         let optimized = folder.join("dist").join(file);
         let mut optimize = Command::new(programs.join("wasm-opt"));
         optimize
@@ -175,7 +175,7 @@ fn build(root: &Path) -> Result<Option<PathBuf>, String> {
 }
 
 /// Compiles a module, and returns its path.
-fn module(features: &str) -> Result<PathBuf, String> {
+fn module(features: &str, level: &str) -> Result<PathBuf, String> {
     let mut build = cargo(&[
         "build",
         "--package",
@@ -184,7 +184,9 @@ fn module(features: &str) -> Result<PathBuf, String> {
         "--target",
         WASM,
     ]);
+    let level = format!("profile.{PROFILE}.package.plaincall-wasm.opt-level = '{level}'");
     build.args(["--profile", PROFILE, "--features", features]);
+    build.args(["--config", &level]);
     step(
         &format!("WebAssembly with the features `{features}`"),
         &mut build,
