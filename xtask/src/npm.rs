@@ -151,10 +151,10 @@ fn build(root: &Path) -> Result<Option<PathBuf>, String> {
     }
     step("sources of the npm package", copy.arg(&folder))?;
     let programs = folder.join("node_modules/.bin");
-    step(
-        "TypeScript",
-        Command::new(programs.join("tsc")).current_dir(&folder),
-    )?;
+    // An older version for the tests of types has the same name in `.bin`.
+    let tsc = folder.join("node_modules/typescript/bin/tsc");
+    let mut compile = Command::new("node");
+    step("TypeScript", compile.arg(tsc).current_dir(&folder))?;
     for (file, features, level, most) in MODULES {
         let built = module(features, level)?;
         let optimized = folder.join("dist").join(file);

@@ -50,7 +50,7 @@ pub struct PlannedCall {
     pub is_exclusive: bool,
 }
 
-/// What to do with a call, whose number is in the order of the reply, from 0.
+/// An action for a call, whose number is in the order of the reply, from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReplyAction {
