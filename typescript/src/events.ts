@@ -139,7 +139,8 @@ export function readEvents<T = Event>(output: Output, read = unchanged, chunk: C
     const from = at + HEADER;
     const rest = from + numbers[place + 3]!;
     const next = rest + numbers[place + 4]!;
-    const isKnown = end === fed && end - start === known.length && known !== "";
+    // A diagnostic has a span, and no text.
+    const isKnown = end === fed && end - start === known.length && rest - from === known.length && known !== "";
     const source = isKnown ? known : text(bytes, from, rest);
     const type = TYPES[kind];
     if (rest < next) {
