@@ -51,10 +51,8 @@ async def execute(
     written = list(calls)
     plan = Plan(concurrency)
     for call in written:
-        rejection = call.rejection
-        if rejection is None and call.held is not None and approve is None:
-            rejection = f"this call may have been meant to end earlier: {call.held}; send it again"
-        plan.add(call.id, list(call.dependencies), rejection)
+        held = call.held if approve is None else None
+        plan.add(call.id, list(call.dependencies), call.rejection, held)
     plan.end()
 
     # Two functions that ask at a terminal would disturb each other.

@@ -95,8 +95,8 @@ def upstream_headers(headers: list[tuple[str, str]], is_translated: bool) -> lis
     kept = [(name, value) for name, value in headers if name.lower() not in ("content-length", "transfer-encoding")]
     if is_translated:
         # Encoded answers could not be read.
-        kept = [(name, value) for name, value in kept if name.lower() != "accept-encoding"]
-        kept.append(("accept-encoding", "identity"))
+        kept = [(name, value) for name, value in kept if name.lower() not in ("accept-encoding", "content-type")]
+        kept += [("accept-encoding", "identity"), ("content-type", JSON)]
         key = next((value for name, value in kept if name.lower() == "x-api-key"), None)
         if key is not None and not any(name.lower() == "authorization" for name, _ in kept):
             kept.append(("authorization", f"Bearer {key}"))
@@ -116,8 +116,7 @@ def upstream_target(path: str, raw_path: bytes, base: str, target: str) -> tuple
 
 def client_headers(headers: list[tuple[str, str]], content_type: str) -> list[tuple[str, str]]:
     """Returns the model server's headers for the client, with another body."""
-    own = ("content-length", "content-type", "content-encoding", "transfer-encoding")
-    kept = [(name, value) for name, value in headers if name.lower() not in own]
+    kept = [(name, value) for name, value in headers if Adapter.keeps_header(name)]
     return [*kept, ("content-type", content_type)]
 
 

@@ -81,11 +81,8 @@ impl Adapter {
         engine: Option<&str>,
     ) -> PyResult<Self> {
         let mut settings = ModelSettings::default();
-        settings.mode = match mode {
-            "text" => ToolMode::Text,
-            "native" => ToolMode::Native,
-            other => return Err(error::one_of("mode", other, &["text", "native"])),
-        };
+        settings.mode = ToolMode::from_name(mode)
+            .ok_or_else(|| error::one_of("mode", mode, &ToolMode::ALL.map(ToolMode::name)))?;
         if let Some(dialect) = dialect {
             settings.dialect = dialect.inner.clone();
         }
@@ -97,11 +94,9 @@ impl Adapter {
             span.is_started = in_reasoning;
             span
         });
-        settings.arguments = match arguments {
-            "checked" => ArgumentMode::Checked,
-            "stream" => ArgumentMode::Stream,
-            other => return Err(error::one_of("arguments", other, &["checked", "stream"])),
-        };
+        let names = ArgumentMode::ALL.map(ArgumentMode::name);
+        settings.arguments = ArgumentMode::from_name(arguments)
+            .ok_or_else(|| error::one_of("arguments", arguments, &names))?;
         settings.unclosed = unclosed_from(unclosed)?;
         settings.repair_rounds = repair_rounds;
         settings.upstream_model = upstream_model;
@@ -122,6 +117,13 @@ impl Adapter {
     #[pyo3(signature = (method, path, content_type=None))]
     fn translates(method: &str, path: &str, content_type: Option<&str>) -> bool {
         Transport::translates(method, path, content_type)
+    }
+
+    /// Returns whether the client gets a header of the model server's answer. It does not get those that describe the answer's body,
+    /// place or connection.
+    #[staticmethod]
+    fn keeps_header(name: &str) -> bool {
+        Transport::keeps_header(name)
     }
 
     /// Translates a request. Returns `None` if it and its answer are forwarded unchanged, `bytes` if only its body changes,

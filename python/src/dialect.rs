@@ -1,5 +1,6 @@
 //! The rules by which a text is read and written (`spec/common.md` 12).
 
+use plaincall_call::{DialectOptions, SyntaxOption};
 use plaincall_syntax::Syntax;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -20,7 +21,7 @@ type Reduced<'py> = (Bound<'py, PyAny>, (&'static str, Bound<'py, PyDict>));
 #[derive(Clone)]
 pub(crate) struct Dialect {
     pub(crate) inner: plaincall_syntax::Dialect,
-    options: Options,
+    options: DialectOptions,
 }
 
 impl PartialEq for Dialect {
@@ -29,59 +30,40 @@ impl PartialEq for Dialect {
     }
 }
 
-/// The options of all syntaxes, as given.
-#[derive(Clone, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "keyword arguments of Python")]
-struct Options {
-    start: Option<String>,
-    end: Option<String>,
-    arg: Option<String>,
-    markers_anywhere: bool,
-    strict: bool,
-    self_closing: bool,
-    escaped: bool,
-    key: Option<String>,
-    reasoning: Option<Reasoning>,
-    leading_reasoning: Option<Reasoning>,
-    in_reasoning: bool,
-}
-
-impl Options {
-    /// Returns the options that differ from their defaults, as keyword arguments.
-    fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let arguments = PyDict::new(py);
-        let texts = [
-            ("start", &self.start),
-            ("end", &self.end),
-            ("arg", &self.arg),
-            ("key", &self.key),
-        ];
-        for (name, text) in texts {
-            if let Some(text) = text {
-                arguments.set_item(name, text)?;
-            }
+/// Returns the options that differ from their defaults, as keyword arguments.
+fn arguments<'py>(options: &DialectOptions, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    let arguments = PyDict::new(py);
+    let texts = [
+        ("start", &options.start),
+        ("end", &options.end),
+        ("arg", &options.arg),
+        ("key", &options.key),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            arguments.set_item(name, text)?;
         }
-        let flags = [
-            ("markers_anywhere", self.markers_anywhere),
-            ("strict", self.strict),
-            ("self_closing", self.self_closing),
-            ("escaped", self.escaped),
-            ("in_reasoning", self.in_reasoning),
-        ];
-        for (name, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
-            arguments.set_item(name, true)?;
-        }
-        let markers = [
-            ("reasoning", &self.reasoning),
-            ("leading_reasoning", &self.leading_reasoning),
-        ];
-        for (name, markers) in markers {
-            if let Some((open, close)) = markers {
-                arguments.set_item(name, (open, close))?;
-            }
-        }
-        Ok(arguments)
     }
+    let flags = [
+        ("markers_anywhere", options.markers_anywhere),
+        ("strict", options.strict),
+        ("self_closing", options.self_closing),
+        ("escaped", options.escaped),
+        ("in_reasoning", options.in_reasoning),
+    ];
+    for (name, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
+        arguments.set_item(name, true)?;
+    }
+    let markers = [
+        ("reasoning", &options.reasoning),
+        ("leading_reasoning", &options.leading_reasoning),
+    ];
+    for (name, markers) in markers {
+        if let Some((open, close)) = markers {
+            arguments.set_item(name, (open, close))?;
+        }
+    }
+    Ok(arguments)
 }
 
 impl Dialect {
@@ -92,45 +74,12 @@ impl Dialect {
         })
     }
 
-    fn new(mut inner: plaincall_syntax::Dialect, options: Options) -> PyResult<Self> {
-        if let Some(marker) = &options.start {
-            inner = inner.start(marker);
+    fn new(options: DialectOptions) -> PyResult<Self> {
+        if options.reasoning.is_some() && options.leading_reasoning.is_some() {
+            let message = "use `reasoning` or `leading_reasoning`, not both";
+            return Err(error::dialect(message));
         }
-        if let Some(marker) = &options.end {
-            inner = inner.end(marker);
-        }
-        if let Some(marker) = &options.arg {
-            inner = inner.arg(marker);
-        }
-        if options.markers_anywhere {
-            inner = inner.markers_anywhere();
-        }
-        if options.strict {
-            inner = inner.strict();
-        }
-        if options.self_closing {
-            inner = inner.self_closing();
-        }
-        if options.escaped {
-            inner = inner.escaped();
-        }
-        if let Some(key) = &options.key {
-            inner = inner.keyed(key);
-        }
-        match (&options.reasoning, &options.leading_reasoning) {
-            (Some(_), Some(_)) => {
-                return Err(error::dialect(
-                    "use `reasoning` or `leading_reasoning`, not both",
-                ));
-            }
-            (Some((open, close)), None) => inner = inner.reasoning(open, close),
-            (None, Some((open, close))) => inner = inner.leading_reasoning(open, close),
-            (None, None) => {}
-        }
-        if options.in_reasoning {
-            inner = inner.in_reasoning();
-        }
-        inner.check().map_err(error::dialect)?;
+        let inner = options.dialect().map_err(error::dialect)?;
         Ok(Self { inner, options })
     }
 
@@ -178,21 +127,18 @@ impl Dialect {
         leading_reasoning: Option<Reasoning>,
         in_reasoning: bool,
     ) -> PyResult<Self> {
-        Self::new(
-            plaincall_syntax::Dialect::block(),
-            Options {
-                start,
-                end,
-                arg,
-                markers_anywhere,
-                escaped,
-                key,
-                reasoning,
-                leading_reasoning,
-                in_reasoning,
-                ..Options::default()
-            },
-        )
+        let mut options = DialectOptions::default();
+        options.syntax = SyntaxOption::Block;
+        options.start = start;
+        options.end = end;
+        options.arg = arg;
+        options.markers_anywhere = markers_anywhere;
+        options.escaped = escaped;
+        options.key = key;
+        options.reasoning = reasoning;
+        options.leading_reasoning = leading_reasoning;
+        options.in_reasoning = in_reasoning;
+        Self::new(options)
     }
 
     /// Returns a dialect of the emoji-bracket syntax (`spec/emoji.md`).
@@ -207,19 +153,16 @@ impl Dialect {
         leading_reasoning: Option<Reasoning>,
         in_reasoning: bool,
     ) -> PyResult<Self> {
-        Self::new(
-            plaincall_syntax::Dialect::emoji(),
-            Options {
-                strict,
-                self_closing,
-                escaped,
-                key,
-                reasoning,
-                leading_reasoning,
-                in_reasoning,
-                ..Options::default()
-            },
-        )
+        let mut options = DialectOptions::default();
+        options.syntax = SyntaxOption::Emoji;
+        options.strict = strict;
+        options.self_closing = self_closing;
+        options.escaped = escaped;
+        options.key = key;
+        options.reasoning = reasoning;
+        options.leading_reasoning = leading_reasoning;
+        options.in_reasoning = in_reasoning;
+        Self::new(options)
     }
 
     /// Returns a dialect that takes the syntax of the first call.
@@ -238,22 +181,20 @@ impl Dialect {
         leading_reasoning: Option<Reasoning>,
         in_reasoning: bool,
     ) -> PyResult<Self> {
-        Self::new(
-            plaincall_syntax::Dialect::auto(),
-            Options {
-                start,
-                end,
-                arg,
-                markers_anywhere,
-                strict,
-                self_closing,
-                escaped,
-                key,
-                reasoning,
-                leading_reasoning,
-                in_reasoning,
-            },
-        )
+        let mut options = DialectOptions::default();
+        options.syntax = SyntaxOption::Auto;
+        options.start = start;
+        options.end = end;
+        options.arg = arg;
+        options.markers_anywhere = markers_anywhere;
+        options.strict = strict;
+        options.self_closing = self_closing;
+        options.escaped = escaped;
+        options.key = key;
+        options.reasoning = reasoning;
+        options.leading_reasoning = leading_reasoning;
+        options.in_reasoning = in_reasoning;
+        Self::new(options)
     }
 
     /// The syntax, or `None` in the automatic dialect.
@@ -270,7 +211,7 @@ impl Dialect {
 
     /// The key is not shown.
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let arguments = self.options.arguments(py)?;
+        let arguments = arguments(&self.options, py)?;
         let shown = arguments.iter().map(|(name, value)| {
             let name = name.to_string();
             let value = match &*name {
@@ -292,6 +233,6 @@ impl Dialect {
         let restore = py
             .import("plaincall._plaincall")?
             .getattr("unpickled_dialect")?;
-        Ok((restore, (self.function(), self.options.arguments(py)?)))
+        Ok((restore, (self.function(), arguments(&self.options, py)?)))
     }
 }

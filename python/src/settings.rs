@@ -7,26 +7,11 @@ use crate::error::one_of;
 
 /// Returns how a text ended.
 pub(crate) fn stop_from(word: &str) -> PyResult<Stop> {
-    Ok(match word {
-        "natural" => Stop::Natural,
-        "end_of_file" => Stop::EndOfFile,
-        "length" => Stop::Length,
-        "broken" => Stop::Broken,
-        other => {
-            return Err(one_of(
-                "stop",
-                other,
-                &["natural", "end_of_file", "length", "broken"],
-            ));
-        }
-    })
+    Stop::from_name(word).ok_or_else(|| one_of("stop", word, &Stop::ALL.map(Stop::name)))
 }
 
 /// Returns how calls without an end marker are handled.
 pub(crate) fn unclosed_from(word: &str) -> PyResult<Unclosed> {
-    Ok(match word {
-        "reject" => Unclosed::Reject,
-        "run" => Unclosed::Run,
-        other => return Err(one_of("unclosed", other, &["reject", "run"])),
-    })
+    let names = Unclosed::ALL.map(Unclosed::name);
+    Unclosed::from_name(word).ok_or_else(|| one_of("unclosed", word, &names))
 }

@@ -131,12 +131,13 @@ pub(crate) fn error_rates<'py>(
     let mut rates = rates.map_err(|error| column_error(&error, "calls"))?;
     let count = || reader.into_iter().try_for_each(|batch| rates.add(&batch?));
     released(py, usize::MAX, count).map_err(stream_error)?;
+    let made = rates.counts;
     let counts = PyDict::new(py);
-    counts.set_item("rows", rates.rows)?;
-    counts.set_item("failed_rows", rates.failed_rows)?;
-    counts.set_item("calls", rates.calls)?;
-    counts.set_item("may_run", rates.may_run)?;
-    counts.set_item("codes", rates.codes)?;
+    counts.set_item("rows", made.rows)?;
+    counts.set_item("failed_rows", made.failed_rows)?;
+    counts.set_item("calls", made.calls)?;
+    counts.set_item("may_run", made.may_run)?;
+    counts.set_item("codes", made.codes)?;
     Ok(counts)
 }
 

@@ -310,7 +310,30 @@ def test_paths_that_are_translated() -> None:
     assert translates("POST", "/any/base/chat/completions")
     # The body decides.
     assert translates("POST", "/forms/9/responses") and translates("POST", "/forms/9/responses", "application/json")
+    assert translates("POST", "/forms/9/responses", "text/plain") and translates("POST", "/V1/Messages")
     assert not translates("POST", "/forms/9/responses", "multipart/form-data")
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", None])
+@pytest.mark.parametrize("path", ["/responses", "/rooms/5/Messages", "/v1//chat//completions"])
+def test_requests_with_tools_are_translated_or_rejected(path: str, content_type: str | None) -> None:
+    model = Model(CALL)
+    tool = {"type": "function", **WEATHER["function"]}
+    body = json.dumps({"model": "m", "input": "The weather in Paris?", "messages": QUESTION, "tools": [tool]})
+    headers = {} if content_type is None else {"content-type": content_type}
+    with sync_client("httpx2", model) as client:
+        response = client.post(f"http://model.test{path}", content=body, headers=headers)
+    if path == "/responses":
+        assert response.json()["output"][-1]["type"] == "function_call"
+        assert model.headers[0]["content-type"] == "application/json"
+    else:
+        assert response.status_code == 404 and path in response.json()["error"]["message"]
+        assert model.requests == []
+
+
+def test_headers_of_another_body_do_not_reach_the_client() -> None:
+    kept = [name for name in ("ETag", "content-md5", "Location", "x-request-id") if Adapter.keeps_header(name)]
+    assert kept == ["x-request-id"]
 
 
 class OtherProgram(httpx2.BaseTransport):

@@ -12,6 +12,26 @@ export function checkChunk(chunk: Chunk): void {
   throw new PlaincallError(`expected a string or a Uint8Array, found ${found}`);
 }
 
+/** The maximum length of a piece that the core gets at once, in bytes or in units of UTF-16. */
+export const MOST_PIECE: number = 1 << 20;
+
+/** Cuts a long chunk into pieces, and no character in two. */
+export function pieces(chunk: Chunk): Chunk[] {
+  const cut: Chunk[] = [];
+  for (let at = 0; at < chunk.length; ) {
+    let end = Math.min(at + MOST_PIECE, chunk.length);
+    if (typeof chunk === "string" && end < chunk.length && isFirstHalf(chunk.charCodeAt(end - 1))) end--;
+    cut.push(typeof chunk === "string" ? chunk.slice(at, end) : chunk.subarray(at, end));
+    at = end;
+  }
+  return cut;
+}
+
+/** Whether a unit of UTF-16 is the first of two. */
+function isFirstHalf(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00;
+}
+
 /** Joins characters whose two halves come in two strings: strings have UTF-16, and most emoji are two units of it. */
 export class Halves {
   #half = "";
@@ -24,8 +44,7 @@ export class Halves {
       return half.length === 0 ? chunk : new Uint8Array([...half, ...chunk]);
     }
     const whole = this.#half + chunk;
-    const last = whole.charCodeAt(whole.length - 1);
-    const isHalf = last >= 0xd800 && last < 0xdc00;
+    const isHalf = isFirstHalf(whole.charCodeAt(whole.length - 1));
     this.#half = isHalf ? whole.slice(-1) : "";
     return isHalf ? whole.slice(0, -1) : whole;
   }

@@ -1,5 +1,5 @@
 import { checkChunk } from "./chunk.js";
-import { toError } from "./errors.js";
+import { PlaincallError, toError } from "./errors.js";
 
 /** The functions that a WebAssembly module exports (`core/src/lib.rs`). */
 interface Exports {
@@ -17,6 +17,8 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const NOTHING = new Uint8Array();
 /** The least room for chunks, in bytes. */
 const LEAST_ROOM = 4096;
+/** The maximum length of the input of an operation, in bytes: its results need several times as much memory, of at most 4 GiB. */
+const MOST_INPUT = 64 << 20;
 
 /** A place in the memory of a module, until its next call. */
 export interface Output {
@@ -25,6 +27,8 @@ export interface Output {
   readonly numbers: Int32Array;
   readonly start: number;
   readonly end: number;
+  /** The length of the chunk that was fed, in bytes. */
+  readonly fed: number;
 }
 
 /** A WebAssembly module: writes the input of each call to its memory, and reads the output. */
@@ -38,7 +42,12 @@ export class Core {
   #input = 0;
   #room = 0;
   /** Frees the objects of this package that were not disposed of. */
-  readonly registry: FinalizationRegistry<number> = new FinalizationRegistry((object) => this.release(object));
+  readonly registry: FinalizationRegistry<number> = new FinalizationRegistry((object) => {
+    // Nothing could catch an error of a module that has failed.
+    try {
+      this.release(object);
+    } catch {}
+  });
 
   constructor(instance: WebAssembly.Instance) {
     this.#exports = instance.exports as unknown as Exports;
@@ -53,25 +62,43 @@ export class Core {
   /** Performs an operation, and returns the output. */
   performRaw(options: object, text: string | Uint8Array = NOTHING): Output {
     checkChunk(text);
+    checkLength(text.length);
     const json = encoder.encode(JSON.stringify(options));
     const rest = typeof text === "string" ? encoder.encode(text) : text;
     const length = json.length + rest.length;
-    const at = this.#exports.input(length);
+    checkLength(length);
+    const at = this.#reserve(length);
     this.#room = 0;
     const memory = this.#memory();
     memory.set(json, at);
     memory.set(rest, at + json.length);
-    return this.#checked(this.#exports.perform(json.length, length));
+    try {
+      return this.#checked(this.#exports.perform(json.length, length), length);
+    } catch (error) {
+      throw failed(error);
+    }
   }
 
   /** Feeds a chunk to an object, and returns the output. */
   feed(object: number, chunk: string | Uint8Array): Output {
     const room = typeof chunk === "string" ? chunk.length * 3 : chunk.length;
     if (room > this.#room) {
+      this.#input = this.#reserve(Math.max(room, LEAST_ROOM));
       this.#room = Math.max(room, LEAST_ROOM);
-      this.#input = this.#exports.input(this.#room);
     }
-    return this.#checked(this.#exports.feed(object, this.#write(this.#input, chunk)));
+    try {
+      const length = this.#write(this.#input, chunk);
+      return this.#checked(this.#exports.feed(object, length), length);
+    } catch (error) {
+      throw failed(error);
+    }
+  }
+
+  /** Returns where the next input is written. */
+  #reserve(length: number): number {
+    const at = this.#exports.input(length) >>> 0;
+    if (at === 0) throw new PlaincallError(`there is no memory for ${length} bytes; dispose of objects that are not needed`);
+    return at;
   }
 
   /** Forgets an object. */
@@ -108,14 +135,27 @@ export class Core {
     return encoder.encodeInto(chunk, memory.subarray(at, at + chunk.length * 3)).written;
   }
 
-  #checked(status: number): Output {
+  #checked(status: number, fed: number): Output {
     const bytes = this.#memory();
     const numbers = this.#numbers;
     const start = numbers[this.#place]! >>> 0;
-    const output = { bytes, numbers, start, end: start + (numbers[this.#place + 1]! >>> 0) };
+    const output = { bytes, numbers, start, end: start + (numbers[this.#place + 1]! >>> 0), fed };
     if (status !== 0) throw toError(JSON.parse(decode(output)) as { kind: string; message: string });
     return output;
   }
+}
+
+function checkLength(length: number): void {
+  if (length <= MOST_INPUT) return;
+  const instead = "feed a longer text to a `Parser` or a reader";
+  throw new PlaincallError(`the input has ${length} bytes or more, and may have at most ${MOST_INPUT}; ${instead}`);
+}
+
+/** Returns an error of a call of a module. After a trap, the state of the module is not known. */
+function failed(error: unknown): unknown {
+  if (!(error instanceof WebAssembly.RuntimeError)) return error;
+  const message = "the WebAssembly module has failed, probably for lack of memory, and cannot be used any more";
+  return new PlaincallError(message, { cause: error });
 }
 
 /** Decodes an output. */
@@ -132,11 +172,10 @@ export function core(): Core {
   return loaded;
 }
 
-/** Loads a module next to this file. */
-export async function load(file: "parse.wasm" | "gateway.wasm"): Promise<void> {
-  const isAll = file === "gateway.wasm";
+/** Loads a module. `isAll` is true for that of the gateway. Its URL is literal where it is called, so that bundlers find the file. */
+export async function load(url: URL, isAll: boolean): Promise<void> {
   if (loaded !== undefined && (hasAll || !isAll)) return;
-  const core = new Core(await instantiate(new URL(file, import.meta.url)));
+  const core = new Core(await instantiate(url));
   // Another module may have been loaded meanwhile.
   if (hasAll) return;
   [loaded, hasAll] = [core, isAll];
@@ -145,7 +184,9 @@ export async function load(file: "parse.wasm" | "gateway.wasm"): Promise<void> {
 async function instantiate(url: URL): Promise<WebAssembly.Instance> {
   if (url.protocol === "file:" && "process" in globalThis) {
     const files = "node:fs/promises";
-    const { readFile } = (await import(files)) as { readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> };
+    const { readFile } = (await import(/* webpackIgnore: true */ /* @vite-ignore */ files)) as {
+      readFile(url: URL): Promise<Uint8Array<ArrayBuffer>>;
+    };
     return (await WebAssembly.instantiate(await readFile(url))).instance;
   }
   const response = await fetch(url);

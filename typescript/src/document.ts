@@ -93,11 +93,11 @@ export function toDocument(read: Pick<Document, "syntax" | "segments" | "diagnos
  * calls[0]?.arguments; // { city: "Paris" }
  * ```
  */
-export function parse(text: Chunk, dialect: Dialect = {}, { stop = "broken" }: { stop?: Stop } = {}): Document {
-  return toDocument(core().perform({ operation: "parse", dialect, stop }, text));
+export function parse(text: Chunk, dialect: Dialect = {}, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
+  return toDocument(core().perform({ parse: { dialect, stop } }, text));
 }
 
 /** Finds text that looks like a marker or a call in another format, and is neither. Default dialect: automatic. */
 export function nearMisses(text: string, dialect: Dialect = {}): NearMiss[] {
-  return core().perform({ operation: "nearMisses", dialect }, text);
+  return core().perform({ nearMisses: { dialect } }, text);
 }

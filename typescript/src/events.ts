@@ -1,3 +1,4 @@
+import type { Chunk } from "./chunk.js";
 import type { Output } from "./core.js";
 
 /** The place of an event or a diagnostic in the text. */
@@ -118,8 +119,16 @@ const HEADER = 20;
 // A byte order mark is text.
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Reads the events of an output. `T` is what the object writes. */
-export function readEvents<T = Event>(output: Output, read: (json: object) => unknown = (json) => json): T[] {
+/**
+ * Reads the events of an output. `T` is what the object writes. If `chunk` was fed, with its end at `fed` bytes, an event with its
+ * span has its text, without being decoded again.
+ *
+ * @internal
+ */
+export function readEvents<T = Event>(output: Output, read = unchanged, chunk: Chunk = "", fed = 0): T[] {
+  if (output.start === output.end) return [];
+  // Then each of its characters is a byte.
+  const known = chunk.length === output.fed && typeof chunk === "string" ? chunk : "";
   const { bytes, numbers } = output;
   const events: unknown[] = [];
   for (let at = output.start; at < output.end; ) {
@@ -130,7 +139,9 @@ export function readEvents<T = Event>(output: Output, read: (json: object) => un
     const from = at + HEADER;
     const rest = from + numbers[place + 3]!;
     const next = rest + numbers[place + 4]!;
-    const source = text(bytes, from, rest);
+    // A diagnostic has a span, and no text.
+    const isKnown = end === fed && end - start === known.length && rest - from === known.length && known !== "";
+    const source = isKnown ? known : text(bytes, from, rest);
     const type = TYPES[kind];
     if (rest < next) {
       const json = JSON.parse(text(bytes, rest, next)) as object;
@@ -143,6 +154,10 @@ export function readEvents<T = Event>(output: Output, read: (json: object) => un
     at = (next + 3) & ~3;
   }
   return events as T[];
+}
+
+function unchanged(json: object): unknown {
+  return json;
 }
 
 /** Decodes UTF-8. Calling a decoder takes longer than most texts of an event. */

@@ -2,13 +2,14 @@
 
 import { load } from "./core.js";
 
-await load("gateway.wasm");
+await load(new URL("./gateway.wasm", import.meta.url), true);
 
 export * from "./errors.js";
 export { THINK, type Dialect } from "./dialect.js";
 export type * from "./events.js";
 export type { Chunk } from "./chunk.js";
-export { EventStream, events, Parser, type Chunks } from "./parser.js";
+export { EventStream, events, Parser, type ChunkReader, type Chunks, type ChunkStream } from "./parser.js";
 export { nearMisses, parse, type Call, type Document, type Json, type NearMiss, type Stop } from "./document.js";
+export { execute, type Approve, type ExecutedResult, type ExecuteOptions } from "./execute.js";
 export type { JsonSchema, StandardIssue, StandardResult, StandardSchema } from "./schema.js";
 export * from "./tools.js";

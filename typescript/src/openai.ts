@@ -1,11 +1,12 @@
 /** Native tool calls for clients of the OpenAI and Anthropic APIs, without a server: a `fetch` that translates their requests. */
 
+import { MOST_PIECE, pieces } from "./chunk.js";
 import { core, load, type Core, type Output } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { PlaincallError } from "./errors.js";
 import type { Engine } from "./tools.js";
 
-await load("gateway.wasm");
+await load(new URL("./gateway.wasm", import.meta.url), true);
 
 export * from "./errors.js";
 
@@ -15,41 +16,44 @@ export interface FetchSettings {
    * `text` puts tools into the prompt, and the model writes calls as text. `native` passes tools on, and calls that arrive as text in a
    * known format become native ones. Default: `text`.
    */
-  mode?: "text" | "native";
+  mode?: "text" | "native" | undefined;
   /** The dialect, without reasoning markers. Escapes are added. Default: block. */
-  dialect?: Dialect;
+  dialect?: Dialect | undefined;
   /** Whether markers contain a key, derived for each conversation from `secret` and the client's key. Default: false. */
-  keyed?: boolean;
+  keyed?: boolean | undefined;
   /** The markers around reasoning at the beginning of a reply; null if there are none. Default: `<think>` and `</think>`. */
-  reasoning?: [open: string, close: string] | null;
+  reasoning?: [open: string, close: string] | null | undefined;
   /** Whether a reply begins inside reasoning, because the model's template opens it. Default: false. */
-  inReasoning?: boolean;
+  inReasoning?: boolean | undefined;
   /** `checked` sends a call when it is complete and valid, `stream` while the model writes it. Default: `checked`. */
-  arguments?: "checked" | "stream";
+  arguments?: "checked" | "stream" | undefined;
   /** How calls without an end marker are handled. Default: `reject`. */
-  unclosed?: "reject" | "run";
+  unclosed?: "reject" | "run" | undefined;
   /** The maximum number of hidden requests that ask the model to correct invalid calls. Default: 2. */
-  repairRounds?: number;
+  repairRounds?: number | undefined;
   /** The name of the model that is sent to the server. Default: the requested one. */
-  upstreamModel?: string;
+  upstreamModel?: string | undefined;
   /** The names of the tools that the prompt lists; `*` matches any characters. Default: all. */
-  listedTools?: string[];
+  listedTools?: string[] | undefined;
   /** The names of tools that are not listed. Default: none. */
-  hiddenTools?: string[];
+  hiddenTools?: string[] | undefined;
   /** The maximum length of each description, in characters. Default: no limit. */
-  descriptionLength?: number;
+  descriptionLength?: number | undefined;
   /** The engine of the server that gets a grammar of the tools. Default: no grammar. */
-  engine?: Engine;
+  engine?: Engine | undefined;
 }
+
+/** The type of the global `fetch`. */
+export type Fetch = typeof globalThis extends { fetch: infer Global } ? Global : (input: any, init?: any) => Promise<any>;
 
 /** What is not a setting of the model. */
 export interface FetchOptions extends FetchSettings {
   /** Sends the requests. Default: the global `fetch`. */
-  fetch?: typeof globalThis.fetch;
+  fetch?: Fetch | undefined;
   /** 32 random bytes (at least 16), the same in all processes that serve one conversation. Default: new ones. */
-  secret?: Uint8Array;
+  secret?: Uint8Array | undefined;
   /** Called for each tool that could not be offered unchanged. Default: a warning on the console. */
-  onChangedTool?: (tool: { at: string; isDropped: boolean }) => void;
+  onChangedTool?: ((tool: { at: string; isDropped: boolean }) => void) | undefined;
 }
 
 interface ErrorResponse {
@@ -81,8 +85,8 @@ interface End {
 const LEAST_SECRET = 16;
 /** The flows of an answer: its reply has ended and the usage may follow, or it need not be read on. */
 const [USAGE_ONLY, STOP] = [1, 2];
-/** The maximum number of bytes that are read for the usage. */
-const MOST_USAGE = 64 << 10;
+/** The limits of what is read for the usage: bytes, and milliseconds without the time that the client needs to read. */
+const [MOST_USAGE, MOST_WAIT] = [64 << 10, 5000];
 
 const encoder = new TextEncoder();
 
@@ -100,7 +104,7 @@ const encoder = new TextEncoder();
  *
  * Throws a `PlaincallError` for invalid settings.
  */
-export function plaincallFetch(options: FetchOptions = {}): typeof globalThis.fetch {
+export function plaincallFetch(options: FetchOptions = {}): Fetch {
   const { fetch: inner = globalThis.fetch, secret = random(), onChangedTool = warn, ...settings } = options;
   if (secret.length < LEAST_SECRET) {
     const needs = `needs at least ${LEAST_SECRET}; use 32 random bytes`;
@@ -113,11 +117,15 @@ export function plaincallFetch(options: FetchOptions = {}): typeof globalThis.fe
     const url = new URL(given?.url ?? String(input), globalThis.location?.href);
     const headers = new Headers(init?.headers ?? given?.headers);
     if (!translation.applies(method, url.pathname, headers.get("content-type"))) return inner(input, init);
-    const body = new Uint8Array(await new Request(input, init).arrayBuffer());
+    const request = new Request(input, init);
+    const body = new Uint8Array(await request.arrayBuffer());
+    // Another kind of body than bytes has its own type.
+    const type = request.headers.get("content-type");
+    if (type !== null) headers.set("content-type", type);
     // The client's own signal and options, also those that are not in the standard, such as a proxy.
     const signal = init?.signal ?? given?.signal;
-    const send: Send = (body, path = url.pathname, own = signal) =>
-      inner(targetOf(url, path), { ...optionsOf(given), ...init, ...toUpstream(method, url, path, headers, body, own) });
+    const send: Send = (body, path, own = signal) =>
+      inner(targetOf(url, path ?? url.pathname), { ...optionsOf(given), ...init, ...toUpstream(method, url, path, headers, body, own) });
     const asked = translation.ask(headers, url.pathname, body);
     switch (asked.kind) {
       case "unchanged":
@@ -142,7 +150,7 @@ export function plaincallFetch(options: FetchOptions = {}): typeof globalThis.fe
   };
 }
 
-/** Sends a body to a path of the model server. Default: the path of the client. */
+/** Sends a body to a path of the model server, or the client's request with another body. */
 type Send = (body: BodyInit, path?: string, signal?: AbortSignal | null) => Promise<Response>;
 
 /** Returns the options of a request that its body does not change. */
@@ -164,7 +172,7 @@ function targetOf(url: URL, path: string): string {
 function toUpstream(
   method: string,
   url: URL,
-  path: string,
+  path: string | undefined,
   given: Headers,
   body: BodyInit,
   signal: AbortSignal | null | undefined,
@@ -172,7 +180,10 @@ function toUpstream(
   const headers = new Headers(given);
   headers.delete("content-length");
   const key = headers.get("x-api-key");
-  if (path !== url.pathname && key !== null && !headers.has("authorization")) headers.set("authorization", `Bearer ${key}`);
+  if (path !== undefined) headers.set("content-type", "application/json");
+  if ((path ?? url.pathname) !== url.pathname && key !== null && !headers.has("authorization")) {
+    headers.set("authorization", `Bearer ${key}`);
+  }
   return { method, headers, body, ...(signal ? { signal } : {}) };
 }
 
@@ -197,27 +208,27 @@ class Translation {
 
   constructor(settings: FetchSettings, secret: Uint8Array) {
     const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
-    this.#object = perform(this.core, { exchange: "create", settings: given }, secret);
+    this.#object = perform(this.core, { create: { settings: given } }, secret);
     this.core.registry.register(this, this.#object);
   }
 
   /** Whether the request may be translated. */
   applies(method: string, path: string, contentType: string | null): boolean {
-    return perform(this.core, { exchange: "translates", method, path, contentType });
+    return perform(this.core, { translates: { method, path, contentType } });
   }
 
   ask(headers: Headers, path: string, body: Uint8Array): Ask {
     const caller = headers.get("authorization") ?? headers.get("x-api-key") ?? "";
     const seed = Array.from(random(), (byte) => byte.toString(16)).join(" ");
     const now = Math.floor(Date.now() / 1000);
-    return perform(this.core, { exchange: "ask", object: this.#object, path, caller, seed, now }, body);
+    return perform(this.core, { ask: { object: this.#object, path, caller, seed, now } }, body);
   }
 
   /** Asks the model server for a number of tokens. */
   async countTokens(object: number, send: Send, signal: AbortSignal | null | undefined): Promise<Response> {
     try {
       for (;;) {
-        const next = perform<{ path: string; body: string } | null>(this.core, { exchange: "countRequest", object });
+        const next = perform<{ path: string; body: string } | null>(this.core, { countRequest: { object } });
         if (next === null) break;
         const answer = await send(next.body, next.path).catch(() => undefined);
         signal?.throwIfAborted();
@@ -225,9 +236,9 @@ class Translation {
           await answer?.body?.cancel();
           break;
         }
-        perform(this.core, { exchange: "countAnswer", object }, new Uint8Array(await answer.arrayBuffer()));
+        perform(this.core, { countAnswer: { object } }, new Uint8Array(await answer.arrayBuffer()));
       }
-      return toResponse(perform(this.core, { exchange: "countResponse", object }));
+      return toResponse(perform(this.core, { countResponse: { object } }));
     } finally {
       this.core.release(object);
     }
@@ -303,18 +314,18 @@ class Exchange {
     this.#signal?.addEventListener("abort", stop);
     try {
       for (;;) {
-        const body = copy(core.performRaw(operation({ exchange: "body", object })));
+        const body = copy(core.performRaw(operation({ body: { object } })));
         const upstream = await this.#send(body as BodyInit, path, this.#stop.signal);
         this.#upstream = upstream;
         let end: End;
         if (upstream.ok) {
           const contentType = upstream.headers.get("content-type") ?? "";
-          core.performRaw(operation({ exchange: "begin", object, contentType }));
+          core.performRaw(operation({ begin: { object, contentType } }));
           yield* this.#read(upstream);
-          end = perform(core, { exchange: "end", object, error: null });
+          end = perform(core, { end: { object, error: null } });
         } else {
           const answer = new Uint8Array(await upstream.arrayBuffer());
-          end = perform(core, { exchange: "fail", object, status: upstream.status }, answer);
+          end = perform(core, { fail: { object, status: upstream.status } }, answer);
         }
         if (end.bytes !== "") yield encoder.encode(end.bytes);
         if (end.response !== null) yield end.response;
@@ -336,29 +347,37 @@ class Exchange {
   async *#read(upstream: Response): AsyncGenerator<Uint8Array, void, undefined> {
     const reader = upstream.body?.getReader();
     this.#reader = reader;
-    let usage = MOST_USAGE;
+    let [flow, usage, wait]: [number | undefined, number, number] = [0, MOST_USAGE, MOST_WAIT];
     try {
       for (;;) {
-        const { done, value } = (await reader?.read()) ?? { done: true };
+        const begun = performance.now();
+        const read = reader?.read() ?? Promise.resolve(DONE);
+        const { done, value } = await (flow === USAGE_ONLY ? within(wait, read, DONE) : read);
+        if (flow === USAGE_ONLY) wait -= performance.now() - begun;
         this.#stop.signal.throwIfAborted();
         if (done || value === undefined) return;
-        const output = this.#core.feed(this.#asked.object, value);
-        const flow = output.bytes[output.start];
-        const piece = copy(output, 1);
-        if (piece.length > 0) yield piece;
+        for (const cut of value.length <= MOST_PIECE ? [value] : pieces(value)) {
+          const output = this.#core.feed(this.#asked.object, cut);
+          flow = output.bytes[output.start];
+          const piece = copy(output, 1);
+          if (piece.length > 0) yield piece;
+          if (flow === STOP) return;
+        }
         if (flow === USAGE_ONLY) usage -= value.length;
-        if (flow === STOP || usage <= 0) return;
+        if (usage <= 0) return;
       }
     } finally {
-      // Without an error if the answer was read to its end.
-      await reader?.cancel().catch(() => undefined);
+      // Without an error if the answer was read to its end. Nothing waits for a server that does not end it.
+      reader?.cancel().catch(() => undefined);
     }
   }
 
   /** The model server's headers for the client, with another body. */
   #headers(contentType?: string): Headers {
     const headers = new Headers(this.#upstream?.headers);
-    for (const name of ["content-length", "content-encoding", "transfer-encoding", "content-type"]) headers.delete(name);
+    const names = [...headers.keys()];
+    const kept = perform<string[]>(this.#core, { keptHeaders: { names } });
+    for (const name of names) if (!kept.includes(name)) headers.delete(name);
     if (contentType !== undefined) headers.set("content-type", contentType);
     return headers;
   }
@@ -371,20 +390,33 @@ class Exchange {
   }
 }
 
+const DONE: { done: boolean; value?: Uint8Array | undefined } = { done: true };
+
+/** Waits at most so many milliseconds, and returns another value then. */
+async function within<T>(most: number, promise: Promise<T>, otherwise: T): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(resolve, Math.max(most, 0), otherwise);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Returns the bytes of an output, from an index on. */
 function copy({ bytes, start, end }: Output, from = 0): Uint8Array {
   return bytes.slice(start + from, end);
 }
 
-interface ExchangeOperation {
-  exchange: string;
-  [option: string]: unknown;
+/** An operation by its name, with its options. */
+type ExchangeOperation = { [name: string]: object };
+
+function operation(exchange: ExchangeOperation): object {
+  return { exchange };
 }
 
-function operation(of: ExchangeOperation): object {
-  return { operation: "exchange", of };
-}
-
-function perform<T>(core: Core, of: ExchangeOperation, text?: Uint8Array): T {
-  return core.perform<T>(operation(of), text);
+function perform<T>(core: Core, exchange: ExchangeOperation, text?: Uint8Array): T {
+  return core.perform<T>(operation(exchange), text);
 }

@@ -2,11 +2,11 @@
 
 import { load } from "./core.js";
 
-await load("parse.wasm");
+await load(new URL("./parse.wasm", import.meta.url), false);
 
 export * from "./errors.js";
 export { THINK, type Dialect } from "./dialect.js";
 export type * from "./events.js";
 export type { Chunk } from "./chunk.js";
-export { EventStream, events, Parser, type Chunks } from "./parser.js";
+export { EventStream, events, Parser, type ChunkReader, type Chunks, type ChunkStream } from "./parser.js";
 export { nearMisses, parse, type Call, type Document, type Json, type NearMiss, type Stop } from "./document.js";

@@ -26,8 +26,20 @@ export interface StandardIssue {
 /** The type of the values of a schema. */
 export type Output<Schema> = Schema extends StandardSchema<infer _, infer Value> ? Value : { [name: string]: unknown };
 
-/** A JSON Schema of an object. */
-export type JsonSchema = { readonly [keyword: string]: unknown };
+/** A JSON Schema of an object: any object, or one of a type with some of the keywords. */
+export type JsonSchema =
+  | { readonly [keyword: string]: unknown }
+  | {
+      readonly type?: unknown;
+      readonly properties?: unknown;
+      readonly required?: unknown;
+      readonly description?: unknown;
+      readonly $ref?: unknown;
+      readonly $schema?: unknown;
+      readonly allOf?: unknown;
+      readonly anyOf?: unknown;
+      readonly oneOf?: unknown;
+    };
 
 /** Returns the JSON Schema of a tool's input. */
 export function toJsonSchema(tool: string, input: StandardSchema | JsonSchema): JsonSchema {
@@ -39,12 +51,41 @@ export function toJsonSchema(tool: string, input: StandardSchema | JsonSchema): 
         "or give `parameters` as well",
     );
   }
-  const { $schema: _, ...schema } = jsonSchema.input({ target: "draft-2020-12" });
-  return schema;
+  try {
+    const { $schema: _, ...schema } = jsonSchema.input({ target: "draft-2020-12" });
+    return schema;
+  } catch (error) {
+    const at = ["input", ...unwritable(input)].join(".");
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new DefinitionError(`\`${tool}\`: \`${at}\` has no JSON Schema: ${reason}`, { cause: error });
+  }
+}
+
+/** The properties in which libraries keep the schemas of the members, the items and the value of a schema. */
+const PARTS = ["shape", "entries", "element", "item", "innerType", "in"];
+
+/** Returns the path to the innermost schema without a JSON Schema, as far as the library shows its parts. */
+function unwritable(input: object): string[] {
+  const { def = {} } = input as { def?: object };
+  const schemas = PARTS.flatMap((name): [string, unknown][] => {
+    const part: unknown = (input as Record<string, unknown>)[name] ?? (def as Record<string, unknown>)[name];
+    if (typeof part !== "object" || part === null) return [];
+    if (!isStandard(part)) return Object.entries(part);
+    return [[name === "element" || name === "item" ? "items" : "", part]];
+  });
+  for (const [name, part] of schemas) {
+    if (typeof part !== "object" || part === null || !isStandard(part)) continue;
+    try {
+      part["~standard"].jsonSchema?.input({ target: "draft-2020-12" });
+    } catch {
+      return [name, ...unwritable(part)].filter((one) => one !== "");
+    }
+  }
+  return [];
 }
 
 /** Whether an input has a function to validate it. */
-export function isStandard(input: StandardSchema | JsonSchema): input is StandardSchema {
+export function isStandard(input: object): input is StandardSchema {
   return "~standard" in input;
 }
 

@@ -3,7 +3,7 @@ import type { Dialect } from "./dialect.js";
 import { toCall, toDocument, type Call, type Document, type Json, type Stop } from "./document.js";
 import { DefinitionError, PlaincallError } from "./errors.js";
 import { readEvents, type Event } from "./events.js";
-import { Halves, type Chunk } from "./chunk.js";
+import { Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
 import { describe, isStandard, toJsonSchema, type JsonSchema, type Output, type StandardSchema } from "./schema.js";
 
 /**
@@ -15,15 +15,26 @@ export type Effect = "read" | "idempotent" | "write";
 /** What a tool is made of. */
 export interface ToolOptions<Schema extends StandardSchema | JsonSchema, Result> {
   name: string;
-  description?: string;
+  description?: string | undefined;
   /** The arguments: a schema of zod, valibot or arktype, or a JSON Schema. */
   input: Schema;
   /** The JSON Schema of the arguments, for schemas of libraries that cannot write it. */
-  parameters?: JsonSchema;
+  parameters?: JsonSchema | undefined;
   /** Default: `write`. */
-  effect?: Effect;
+  effect?: Effect | undefined;
+  /** Whether no other call may run at the same time. Default: false. */
+  exclusive?: boolean | undefined;
   /** Runs a call. */
-  execute?: (input: Output<Schema>) => Result | Promise<Result>;
+  execute?: ((input: Output<Schema>, context: ToolContext) => Result | Promise<Result>) | undefined;
+}
+
+/** The type of the global `AbortSignal`. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Global } } ? Global : any;
+
+/** What the function of a tool gets in addition to its input. */
+export interface ToolContext {
+  /** Aborted when the result is not needed any more. */
+  readonly signal?: Signal | undefined;
 }
 
 /** A tool: a definition, and the function that runs it if it has one. */
@@ -33,33 +44,40 @@ export interface Tool<Input = unknown, Result = unknown> {
   /** The JSON Schema of the arguments. */
   readonly parameters: JsonSchema;
   readonly effect: Effect;
+  /** Whether no other call may run at the same time. */
+  readonly exclusive?: boolean | undefined;
   /** Validates the arguments of a call by the schema of the tool, and runs it. */
-  run(arguments_: Json | Input): Promise<Result>;
+  run(arguments_: Json | Input, context?: ToolContext): Promise<Result>;
 }
 
-/** A definition in the format of the OpenAI API, the Anthropic API or MCP. */
+/**
+ * A definition in the format of the OpenAI API (chat completions and Responses), the Anthropic API or MCP. A custom tool of OpenAI is
+ * a `DefinitionError`, because it has no arguments.
+ */
 export type ToolDefinition =
-  | { type: "function"; function: { name: string; description?: string; parameters?: object } }
-  | { name: string; description?: string; input_schema: object }
-  | { name: string; description?: string; inputSchema: object };
+  | { type: "function"; function: { name: string; description?: string | undefined; parameters?: object | undefined } }
+  | { type: "function"; name: string; description?: string | null | undefined; parameters: object | null }
+  | { type: "custom"; custom: { name: string } }
+  | { name: string; description?: string | undefined; input_schema: object }
+  | { name: string; description?: string | undefined; inputSchema: object };
 
 /** A result of a call. */
 export interface Result {
   /** The id of the call. */
   id: string;
   /** The name of the tool. */
-  name?: string;
+  name?: string | undefined;
   /** The output of the tool. */
-  output?: string;
+  output?: string | undefined;
   /** The error, as a sentence for the model. */
-  error?: string;
+  error?: string | undefined;
   /** Default: `error` if there is an error, otherwise `ok`. */
-  status?: "ok" | "error" | "skipped" | "rejected" | "cancelled" | "unknown";
+  status?: "ok" | "error" | "skipped" | "rejected" | "cancelled" | "unknown" | undefined;
 }
 
 /** A call in the format of the OpenAI API. */
 export interface OpenAiCall {
-  id?: string;
+  id?: string | undefined;
   function: { name: string; arguments: string };
 }
 
@@ -76,13 +94,13 @@ export interface Grammar {
 /** The options of a grammar. */
 export interface GrammarOptions {
   /** Default: `auto`, prose and calls. */
-  choice?: "auto" | "required" | "none";
+  choice?: "auto" | "required" | "none" | undefined;
   /** Requires a call of this tool. */
-  only?: string;
+  only?: string | undefined;
   /** Whether at most one call is allowed. Default: false. */
-  oneCall?: boolean;
+  oneCall?: boolean | undefined;
   /** Whether calls may have ids and dependencies. Default: false. */
-  ids?: boolean;
+  ids?: boolean | undefined;
 }
 
 /** The name of an inference engine. */
@@ -91,21 +109,21 @@ export type Engine = "llama.cpp" | "vllm" | "sglang" | "xgrammar" | "llguidance"
 /** The options of a prompt. */
 export interface PromptOptions {
   /** Whether to ask for at most one call in a reply. Default: false. */
-  oneCall?: boolean;
+  oneCall?: boolean | undefined;
   /** Whether to omit ids and dependencies. Default: false. */
-  withoutDependencies?: boolean;
+  withoutDependencies?: boolean | undefined;
   /** The maximum length of each description, in characters. Default: no limit. */
-  descriptionLength?: number;
+  descriptionLength?: number | undefined;
 }
 
 /** The options of a toolbox. */
 export interface ToolboxOptions {
   /** Default: block with escapes, so that no tool output can forge a call. */
-  dialect?: Dialect;
+  dialect?: Dialect | undefined;
   /** The effects of tools by name. A definition has the effect `write`. */
-  effects?: { readonly [name: string]: Effect };
+  effects?: { readonly [name: string]: Effect } | undefined;
   /** `run` also runs calls that the next call or the end of a complete text ended, for models that forget end markers. */
-  unclosed?: "reject" | "run";
+  unclosed?: "reject" | "run" | undefined;
 }
 
 /**
@@ -126,13 +144,14 @@ export interface ToolboxOptions {
 export function tool<Schema extends StandardSchema | JsonSchema, Result = unknown>(
   options: ToolOptions<Schema, Result>,
 ): Tool<Output<Schema>, Result> {
-  const { name, description = "", input, effect = "write", execute } = options;
+  const { name, description = "", input, effect = "write", exclusive = false, execute } = options;
   return {
     name,
     description,
     parameters: options.parameters ?? toJsonSchema(name, input),
     effect,
-    async run(given) {
+    exclusive,
+    async run(given, context = {}) {
       if (execute === undefined) throw new PlaincallError(`the tool \`${name}\` has no function`);
       let value = given as Output<Schema>;
       if (isStandard(input)) {
@@ -140,7 +159,7 @@ export function tool<Schema extends StandardSchema | JsonSchema, Result = unknow
         if (result.issues !== undefined) throw new PlaincallError(`\`${name}\`: ${describe(result.issues)}`);
         value = result.value as Output<Schema>;
       }
-      return await execute(value);
+      return await execute(value, context);
     },
   };
 }
@@ -170,9 +189,8 @@ export class Toolbox implements Disposable {
     const effects: Record<string, Effect> = {};
     for (const { name, effect } of own.values()) effects[name] = effect;
     Object.assign(effects, options.effects);
-    const of = { tools: "create", effects, dialect, unclosed };
     const created = this.#core.perform<{ object: number; tools: Omit<Tool, "run">[] }>(
-      { operation: "tools", of },
+      { tools: { create: { effects, dialect, unclosed } } },
       JSON.stringify(definitions),
     );
     this.#object = created.object;
@@ -185,9 +203,9 @@ export class Toolbox implements Disposable {
     if (unknown !== undefined) throw new DefinitionError(`unknown tool \`${unknown}\` in \`effects\``);
   }
 
-  #perform<T>(of: { tools: string }, text: Chunk = ""): T {
+  #perform<T>(name: string, options: object = {}, text: Chunk = ""): T {
     if (this.#object === undefined) throw new PlaincallError("the toolbox was disposed of; create another one");
-    return this.#core.perform<T>({ operation: "tools", of: { ...of, object: this.#object } }, text);
+    return this.#core.perform<T>({ tools: { [name]: { ...options, object: this.#object } } }, text);
   }
 
   /** Returns the definitions in the format of the OpenAI API. */
@@ -201,25 +219,25 @@ export class Toolbox implements Disposable {
    */
   prompt({ oneCall = false, withoutDependencies = false, descriptionLength }: PromptOptions = {}): string {
     const options = { oneCall, withoutDependencies, descriptionLength: descriptionLength ?? null };
-    return this.#perform({ tools: "prompt", ...options });
+    return this.#perform("prompt", options);
   }
 
   /** Reads a complete reply, and validates its calls. Invalid calls are data: nothing is thrown for text. */
-  parse(text: Chunk, { stop = "broken" }: { stop?: Stop } = {}): Document {
-    return toDocument(this.#perform({ tools: "parse", ...{ stop } }, text));
+  parse(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
+    return toDocument(this.#perform("parse", { stop }, text));
   }
 
   /** Returns a reader of replies that still arrive. */
   reader(): Reader {
-    return new Reader(this.#core, this.#perform<number>({ tools: "reader" }));
+    return Reader.of(this.#core, this.#perform<number>("reader"));
   }
 
   /**
    * Returns a message to the model about the invalid calls of a reply, or null if there are none. If a reply has no call, but text
    * like one, the message is about that.
    */
-  repair(text: Chunk, { stop = "broken" }: { stop?: Stop } = {}): string | null {
-    return this.#perform({ tools: "repair", ...{ stop } }, text);
+  repair(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): string | null {
+    return this.#perform("repair", { stop }, text);
   }
 
   /**
@@ -239,7 +257,7 @@ export class Toolbox implements Disposable {
         parts.push({ text: name, id, dependencies, arguments: argumentsJson });
       }
     }
-    return this.#perform({ tools: "history", ...{ parts } });
+    return this.#perform("history", { parts });
   }
 
   /**
@@ -248,27 +266,28 @@ export class Toolbox implements Disposable {
    */
   results(results: Iterable<Result>, calls?: Iterable<Call>): string {
     const order = calls === undefined ? null : [...calls].map(({ name, id }) => [name, id]);
-    return this.#perform({ tools: "results", ...{ results: [...results], calls: order } });
+    const texts = [...results].map(({ id, name, output, error, status }) => ({ id, name, output, error, status }));
+    return this.#perform("results", { results: texts, calls: order });
   }
 
   /** Writes a call in the syntax of the dialect. Throws a `RenderError` if the syntax cannot express it. */
   render(
     name: string,
     arguments_: { [name: string]: Json },
-    { id, dependencies = [] }: { id?: string; dependencies?: Iterable<string> } = {},
+    { id, dependencies = [] }: { id?: string | undefined; dependencies?: Iterable<string> | undefined } = {},
   ): string {
     const call = { name, arguments: arguments_, id: id ?? null, dependencies: [...dependencies] };
-    return this.#perform({ tools: "render", ...call });
+    return this.#perform("render", call);
   }
 
   /** Escapes untrusted text (a document, user input), so that it contains no call. */
   escape(text: string): string {
-    return this.#perform({ tools: "escape" }, text);
+    return this.#perform("escape", {}, text);
   }
 
   /** Returns a grammar for constrained decoding. Throws a `GrammarError` if the tools have none. */
   grammar(engine: Engine, { choice = "auto", only, oneCall = false, ids = false }: GrammarOptions = {}): Grammar {
-    return this.#perform({ tools: "grammar", ...{ engine, choice, only: only ?? null, oneCall, ids } });
+    return this.#perform("grammar", { engine, choice, only: only ?? null, oneCall, ids });
   }
 
   [Symbol.dispose](): void {
@@ -290,25 +309,31 @@ export class Reader implements Disposable {
   #isFinished = false;
   #isDisposed = false;
 
-  /** Use `Toolbox.reader`. */
-  constructor(core: Core, object: number) {
+  private constructor(core: Core, object: number) {
     [this.#core, this.#object] = [core, object];
     core.registry.register(this, object, this);
+  }
+
+  /** @internal */
+  static of(core: Core, object: number): Reader {
+    return new Reader(core, object);
   }
 
   /** Reads the next chunk of the reply. */
   feed(chunk: Chunk): Item[] {
     this.#check();
-    return readEvents<Item>(this.#core.feed(this.#object, this.#halves.join(chunk)), toCall);
+    const joined = this.#halves.join(chunk);
+    if (joined.length <= MOST_PIECE) return readEvents<Item>(this.#core.feed(this.#object, joined), toCall);
+    return pieces(joined).flatMap((piece) => readEvents<Item>(this.#core.feed(this.#object, piece), toCall));
   }
 
   /** Ends the reply, and returns its last events and calls. */
-  finish({ stop = "broken" }: { stop?: Stop } = {}): Item[] {
+  finish({ stop = "broken" }: { stop?: Stop | undefined } = {}): Item[] {
     this.#check();
     this.#isFinished = true;
     const rest = readEvents<Item>(this.#core.feed(this.#object, this.#halves.rest()), toCall);
-    const of = { tools: "finish", object: this.#object, stop };
-    return [...rest, ...readEvents<Item>(this.#core.performRaw({ operation: "tools", of }), toCall)];
+    const of = { finish: { object: this.#object, stop } };
+    return [...rest, ...readEvents<Item>(this.#core.performRaw({ tools: of }), toCall)];
   }
 
   /** Begins the next reply of the conversation: ids may be used again, numbering continues. */
@@ -316,7 +341,7 @@ export class Reader implements Disposable {
     if (this.#isDisposed) this.#check();
     this.#isFinished = false;
     this.#halves.rest();
-    this.#core.performRaw({ operation: "tools", of: { tools: "beginReply", object: this.#object } });
+    this.#core.performRaw({ tools: { beginReply: { object: this.#object } } });
   }
 
   #check(): void {
@@ -351,19 +376,19 @@ function withTools<T>(tools: Tools, dialect: Dialect | undefined, use: (toolbox:
 }
 
 /** Returns the system prompt that teaches a model to call the tools. */
-export function prompt(tools: Tools, options: PromptOptions & { dialect?: Dialect } = {}): string {
+export function prompt(tools: Tools, options: PromptOptions & { dialect?: Dialect | undefined } = {}): string {
   return withTools(tools, options.dialect, (toolbox) => toolbox.prompt(options));
 }
 
 /** Writes a call in the syntax of the dialect. Default dialect: block with escapes. */
 export function render(
-  call: { name: string; arguments: { [name: string]: Json }; id?: string; dependencies?: Iterable<string> },
-  { tools = [], dialect }: { tools?: Tools; dialect?: Dialect } = {},
+  call: { name: string; arguments: { [name: string]: Json }; id?: string | undefined; dependencies?: Iterable<string> | undefined },
+  { tools = [], dialect }: { tools?: Tools | undefined; dialect?: Dialect | undefined } = {},
 ): string {
   return withTools(tools, dialect, (toolbox) => toolbox.render(call.name, call.arguments, call));
 }
 
 /** Returns a grammar with which an inference engine keeps a model from writing invalid calls. */
-export function grammar(tools: Tools, engine: Engine, options: GrammarOptions & { dialect?: Dialect } = {}): Grammar {
+export function grammar(tools: Tools, engine: Engine, options: GrammarOptions & { dialect?: Dialect | undefined } = {}): Grammar {
   return withTools(tools, options.dialect, (toolbox) => toolbox.grammar(engine, options));
 }

@@ -1,15 +1,12 @@
 // Checks the vectors of a file in a browser: `node browser.mjs CHROMIUM FILE`.
 
-import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:http";
+import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { extname, join, normalize } from "node:path";
+import { join } from "node:path";
+
+import { reportOf } from "./chromium.mjs";
 
 const [chromium, vectors] = process.argv.slice(2);
-const ROOT = join(import.meta.dirname, "..");
-const DEADLINE = 180_000;
-const TYPES = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm", ".json": "application/json" };
 const PAGE = `<!doctype html><title>vectors</title><script type="module">
 const report = (text) => fetch("/report", { method: "POST", body: text });
 try {
@@ -24,38 +21,11 @@ try {
 }
 </script>`;
 
-let finish;
-const finished = new Promise((resolve) => {
-  finish = resolve;
-});
-const server = createServer((request, response) => {
-  const send = (type, body) => response.writeHead(200, { "content-type": type }).end(body);
-  if (request.url === "/") return send("text/html", PAGE);
-  if (request.url === "/vectors.json") return send(TYPES[".json"], readFileSync(vectors));
-  if (request.url === "/report") {
-    let text = "";
-    request.on("data", (chunk) => (text += chunk)).on("end", () => {
-      send("text/plain", "");
-      finish(text);
-    });
-    return;
-  }
-  const path = normalize(request.url);
-  if (!/^\/(dist|tests)\//.test(path)) return response.writeHead(404).end();
-  send(TYPES[extname(path)], readFileSync(join(ROOT, path)));
-});
-await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-const profile = mkdtempSync(join(tmpdir(), "plaincall-browser-"));
-const options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", `--user-data-dir=${profile}`];
-const browser = spawn(chromium, [...options, `http://127.0.0.1:${server.address().port}/`], { stdio: "ignore" });
-const ended = new Promise((resolve) => browser.on("exit", resolve));
-const deadline = setTimeout(() => finish("failed: the browser took too long"), DEADLINE);
-const result = await Promise.race([finished, ended.then((code) => `failed: the browser ended with ${code}`)]);
-clearTimeout(deadline);
-browser.kill();
-await ended;
-server.close();
-server.closeAllConnections();
-rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+const folder = mkdtempSync(join(tmpdir(), "plaincall-page-"));
+for (const name of ["dist", "tests"]) symlinkSync(join(import.meta.dirname, "..", name), join(folder, name));
+copyFileSync(vectors, join(folder, "vectors.json"));
+writeFileSync(join(folder, "index.html"), PAGE);
+const result = await reportOf(chromium, folder, "/index.html");
+rmSync(folder, { recursive: true });
 console.log(result);
 process.exit(result.startsWith("failed") ? 1 : 0);

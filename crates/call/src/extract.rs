@@ -2,6 +2,7 @@
 //!
 //! `plaincall extract` and `table` of the Python package write these rows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plaincall_syntax::{ByteParser, Dialect, DialectError};
@@ -79,6 +80,46 @@ pub struct RowCall {
     pub start: usize,
     /// The end, in bytes of the text.
     pub end: usize,
+}
+
+/// Counts of rows and their calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RowCounts {
+    /// The rows.
+    pub rows: usize,
+    /// The rows without a result.
+    pub failed_rows: usize,
+    /// The calls.
+    pub calls: usize,
+    /// The calls that may run.
+    pub may_run: usize,
+    /// The number of calls with each code of a diagnostic.
+    pub codes: BTreeMap<String, usize>,
+}
+
+impl RowCounts {
+    /// Adds a row, or `None` for one without a result.
+    pub fn add(&mut self, row: Option<&Row>) {
+        self.rows += 1;
+        self.failed_rows += usize::from(row.is_none());
+        for call in row.into_iter().flat_map(|row| &row.calls) {
+            self.add_call(call.may_run, call.codes.iter().copied());
+        }
+    }
+
+    /// Adds a call of a row that is counted elsewhere, with its codes.
+    pub fn add_call<'c>(&mut self, may_run: bool, codes: impl IntoIterator<Item = &'c str>) {
+        self.calls += 1;
+        self.may_run += usize::from(may_run);
+        for code in codes {
+            if let Some(count) = self.codes.get_mut(code) {
+                *count += 1;
+            } else {
+                self.codes.insert(code.to_owned(), 1);
+            }
+        }
+    }
 }
 
 impl Extractor {

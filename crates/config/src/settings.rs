@@ -25,7 +25,6 @@ pub use layers::{Layers, untrusted};
 pub use measured::measured_models;
 pub use model::{
     Api, Arguments, Constrain, MAX_REPAIR_ROUNDS, Model, Reasoning, Syntax, ToolMode, read_models,
-    with_markers,
 };
 pub use model_name::KeySource;
 pub use paths::FilePath;

@@ -17,6 +17,24 @@ use crate::token_count::TokenCount;
 use paths::{Found, Target};
 
 const JSON: &str = "application/json";
+/// The headers of an answer that another body makes wrong, in addition to `content-*`.
+const OF_ANSWER: [&str; 15] = [
+    "accept-ranges",
+    "age",
+    "connection",
+    "digest",
+    "etag",
+    "expires",
+    "keep-alive",
+    "last-modified",
+    "location",
+    "repr-digest",
+    "signature",
+    "signature-input",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 
 /// Translates the requests of a client library. It does no I/O and reads no clock.
 ///
@@ -127,9 +145,17 @@ impl Transport {
 
     /// Returns whether a request with this content type must be passed to [`ask`](Self::ask). All others are forwarded unchanged.
     pub fn translates(method: &str, path: &str, content_type: Option<&str>) -> bool {
-        let may_be_json =
-            content_type.is_none_or(|kind| kind.to_ascii_lowercase().contains("json"));
+        // Servers read JSON of any other type.
+        let may_be_json = content_type
+            .is_none_or(|kind| !kind.trim().to_ascii_lowercase().starts_with("multipart/"));
         method == "POST" && paths::find(path).is_some_and(|found| found.is_certain || may_be_json)
+    }
+
+    /// Returns whether the client gets a header of the model server's answer. It does not get those that describe the answer's body,
+    /// place or connection.
+    pub fn keeps_header(name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        !name.starts_with("content-") && !OF_ANSWER.contains(&name.as_str())
     }
 
     /// Translates a request.

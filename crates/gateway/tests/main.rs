@@ -12,6 +12,7 @@ mod responses;
 mod serving;
 mod stable_prefix;
 mod translate;
+mod transport;
 
 /// Changes the default settings.
 fn settings(set: impl FnOnce(&mut ModelSettings)) -> ModelSettings {

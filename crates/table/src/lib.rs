@@ -27,7 +27,8 @@
 //! for batch in made {
 //!     rates.add(&batch?)?;
 //! }
-//! assert_eq!((rates.rows, rates.failed_rows, rates.calls), (2, 1, 1));
+//! let counts = &rates.counts;
+//! assert_eq!((counts.rows, counts.failed_rows, counts.calls), (2, 1, 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -1,10 +1,9 @@
 //! Error rates of extracted calls.
 
-use std::collections::BTreeMap;
-
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::{ArrowError, Schema};
+use plaincall_call::extract::RowCounts;
 
 use crate::column::{ColumnError, check_column, column};
 use crate::lists::{TextLists, items, list_column, structs};
@@ -15,16 +14,8 @@ use crate::lists::{TextLists, items, list_column, structs};
 pub struct Rates {
     /// The name of the column of calls.
     column: String,
-    /// The rows.
-    pub rows: usize,
-    /// The rows without a result.
-    pub failed_rows: usize,
-    /// The calls.
-    pub calls: usize,
-    /// The calls that may run.
-    pub may_run: usize,
-    /// The number of calls with each code of a diagnostic.
-    pub codes: BTreeMap<String, usize>,
+    /// The counts.
+    pub counts: RowCounts,
 }
 
 impl Rates {
@@ -38,11 +29,7 @@ impl Rates {
         check_column(schema, &column)?;
         Ok(Self {
             column,
-            rows: 0,
-            failed_rows: 0,
-            calls: 0,
-            may_run: 0,
-            codes: BTreeMap::new(),
+            counts: RowCounts::default(),
         })
     }
 
@@ -54,8 +41,8 @@ impl Rates {
     pub fn add(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let name = &self.column;
         let lists = list_column(name, column(batch, name)?)?;
-        self.rows += lists.len();
-        self.failed_rows += lists.null_count();
+        self.counts.rows += lists.len();
+        self.counts.failed_rows += lists.null_count();
         if lists.null_count() == lists.len() {
             return Ok(());
         }
@@ -72,15 +59,9 @@ impl Rates {
             .filter_map(|row| items(&lists, row))
             .flatten()
         {
-            self.calls += 1;
-            self.may_run += usize::from(may_run.is_valid(call) && may_run.value(call));
-            for code in codes.iter().flat_map(|codes| codes.of(call)) {
-                if let Some(count) = self.codes.get_mut(code) {
-                    *count += 1;
-                } else {
-                    self.codes.insert(code.to_owned(), 1);
-                }
-            }
+            let may_run = may_run.is_valid(call) && may_run.value(call);
+            let codes = codes.iter().flat_map(|codes| codes.of(call));
+            self.counts.add_call(may_run, codes);
         }
         Ok(())
     }

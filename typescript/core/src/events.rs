@@ -107,20 +107,28 @@ fn write_one(
     more: Option<&impl Serialize>,
 ) -> Result<(), Error> {
     let begin = output.len();
-    output.resize(begin + HEADER, 0);
+    let mut header = [0; HEADER];
+    let numbers = [kind as usize, span.start, span.end, source.len()];
+    for (place, number) in header.chunks_exact_mut(4).zip(numbers) {
+        place.copy_from_slice(&number_bytes(number)?);
+    }
+    output.extend_from_slice(&header);
     output.extend_from_slice(source.as_bytes());
     if let Some(more) = more {
         document::write(output, more)?;
-    }
-    let json = output.len() - begin - HEADER - source.len();
-    let numbers = [kind as usize, span.start, span.end, source.len(), json];
-    let header = output.get_mut(begin..begin + HEADER).unwrap_or_default();
-    for (place, number) in header.chunks_exact_mut(4).zip(numbers) {
-        let number = u32::try_from(number).map_err(|_| Error::argument("the text is too long"))?;
-        place.copy_from_slice(&number.to_le_bytes());
+        let json = number_bytes(output.len() - begin - HEADER - source.len())?;
+        let place = begin + HEADER - json.len();
+        if let Some(place) = output.get_mut(place..begin + HEADER) {
+            place.copy_from_slice(&json);
+        }
     }
     output.resize(output.len().next_multiple_of(4), 0);
     Ok(())
+}
+
+fn number_bytes(number: usize) -> Result<[u8; 4], Error> {
+    let number = u32::try_from(number).map_err(|_| Error::argument("the text is too long"))?;
+    Ok(number.to_le_bytes())
 }
 
 /// The length of the five numbers, in bytes.

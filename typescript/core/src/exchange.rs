@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use plaincall_call::grammar::Engine;
+use plaincall_call::{DialectOptions, Unclosed};
 use plaincall_gateway::translation::{Flow, Host};
 use plaincall_gateway::transport::{Ask, Asked, CountTokens, Next, Response, Transport};
 use plaincall_gateway::{
@@ -10,19 +11,15 @@ use plaincall_gateway::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::DialectOptions;
+use crate::dialect::dialect;
 use crate::document::write;
 use crate::error::Error;
 use crate::state::{Object, State};
-use crate::toolbox::{UnclosedOption, one_of};
+use crate::toolbox::one_of;
 
 /// An operation of requests and replies.
 #[derive(Deserialize)]
-#[serde(
-    tag = "exchange",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase"
-)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum ExchangeOperation {
     /// Creates a transport. The text is its secret.
     Create { settings: Box<Settings> },
@@ -32,6 +29,8 @@ pub(crate) enum ExchangeOperation {
         path: String,
         content_type: Option<String>,
     },
+    /// Returns those of the names of headers that the client gets.
+    KeptHeaders { names: Vec<String> },
     /// Translates a request, whose body is the text. `caller` is the same for all requests of a client; `seed` is random; `now` is
     /// in seconds since 1970.
     Ask {
@@ -63,33 +62,19 @@ pub(crate) enum ExchangeOperation {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Settings {
-    mode: ModeOption,
+    mode: Option<String>,
     dialect: Option<DialectOptions>,
     keyed: bool,
     reasoning: Option<(String, String)>,
     in_reasoning: bool,
-    arguments: ArgumentsOption,
-    unclosed: UnclosedOption,
+    arguments: Option<String>,
+    unclosed: Unclosed,
     repair_rounds: u32,
     upstream_model: Option<String>,
     listed_tools: Option<Vec<String>>,
     hidden_tools: Vec<String>,
     description_length: Option<NonZeroUsize>,
     engine: Option<String>,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "camelCase")]
-enum ModeOption {
-    Text,
-    Native,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "camelCase")]
-enum ArgumentsOption {
-    Checked,
-    Stream,
 }
 
 /// What happens with a request.
@@ -150,13 +135,13 @@ impl Default for Settings {
         let defaults = ModelSettings::default();
         let reasoning = defaults.reasoning.map(|span| (span.open, span.close));
         Self {
-            mode: ModeOption::Text,
+            mode: None,
             dialect: None,
             keyed: false,
             reasoning,
             in_reasoning: false,
-            arguments: ArgumentsOption::Checked,
-            unclosed: UnclosedOption::Reject,
+            arguments: None,
+            unclosed: Unclosed::Reject,
             repair_rounds: defaults.repair_rounds,
             upstream_model: None,
             listed_tools: None,
@@ -170,12 +155,13 @@ impl Default for Settings {
 impl Settings {
     fn transport(self, secret: &[u8]) -> Result<Transport, Error> {
         let mut settings = ModelSettings::default();
-        settings.mode = match self.mode {
-            ModeOption::Text => ToolMode::Text,
-            ModeOption::Native => ToolMode::Native,
-        };
-        if let Some(dialect) = self.dialect {
-            settings.dialect = dialect.dialect()?;
+        if let Some(name) = self.mode {
+            let names = ToolMode::ALL.map(ToolMode::name);
+            let mode = ToolMode::from_name(&name);
+            settings.mode = mode.ok_or_else(|| one_of("mode", &name, names))?;
+        }
+        if let Some(options) = &self.dialect {
+            settings.dialect = dialect(options)?;
         }
         if self.keyed {
             settings.markers = Markers::Keyed;
@@ -185,11 +171,12 @@ impl Settings {
             span.is_started = self.in_reasoning;
             span
         });
-        settings.arguments = match self.arguments {
-            ArgumentsOption::Checked => ArgumentMode::Checked,
-            ArgumentsOption::Stream => ArgumentMode::Stream,
-        };
-        settings.unclosed = self.unclosed.into();
+        if let Some(name) = self.arguments {
+            let names = ArgumentMode::ALL.map(ArgumentMode::name);
+            let mode = ArgumentMode::from_name(&name);
+            settings.arguments = mode.ok_or_else(|| one_of("arguments", &name, names))?;
+        }
+        settings.unclosed = self.unclosed;
         settings.repair_rounds = self.repair_rounds;
         settings.upstream_model = self.upstream_model;
         let mut budget = PromptBudget::default();
@@ -242,6 +229,10 @@ impl ExchangeOperation {
             } => {
                 let translates = Transport::translates(&method, &path, content_type.as_deref());
                 write(&mut state.output, &translates)
+            }
+            Self::KeptHeaders { mut names } => {
+                names.retain(|name| Transport::keeps_header(name));
+                write(&mut state.output, &names)
             }
             Self::Ask {
                 object,

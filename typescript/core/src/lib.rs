@@ -12,6 +12,8 @@ mod events;
 #[cfg(feature = "gateway")]
 mod exchange;
 mod operation;
+#[cfg(feature = "gateway")]
+mod plan;
 mod state;
 #[cfg(feature = "gateway")]
 mod toolbox;
@@ -33,7 +35,7 @@ macro_rules! exports {
 }
 
 exports! {
-    /// Returns where the host writes the input of the next call, of at most this many bytes.
+    /// Returns where the host writes the input of the next call, of at most this many bytes; 0 if there is no memory.
     fn input(length: usize) -> *mut u8 = state::input(length);
     /// Returns the address of two numbers of 32 bits: where the output of the last call begins, and its length. It never changes.
     fn output() -> *const u32 = state::output();

@@ -1,27 +1,26 @@
 //! The operations that are not called often: each has JSON options, and some have a text.
 
 use plaincall_call::decision::DecidedDocument;
-use plaincall_call::{Document, ReplyCheck, Stop, Unclosed};
+use plaincall_call::{DialectOptions, Document, ReplyCheck, Stop, Unclosed};
 use plaincall_syntax::ByteParser;
 use serde::{Deserialize, Serialize};
+use serde_path_to_error::{Path, Segment};
 
-use crate::dialect::DialectOptions;
+use crate::dialect::dialect;
 use crate::document::{write, write_document};
 use crate::error::Error;
 use crate::events;
 #[cfg(feature = "gateway")]
 use crate::exchange::ExchangeOperation;
+#[cfg(feature = "gateway")]
+use crate::plan::PlanOperation;
 use crate::state::{Object, State};
 #[cfg(feature = "gateway")]
 use crate::toolbox::ToolsOperation;
 
 /// An operation.
 #[derive(Deserialize)]
-#[serde(
-    tag = "operation",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase"
-)]
+#[serde(rename_all = "camelCase")]
 enum Operation {
     /// Creates a parser.
     Parser { dialect: DialectOptions },
@@ -36,10 +35,13 @@ enum Operation {
     NearMisses { dialect: DialectOptions },
     /// An operation of tools.
     #[cfg(feature = "gateway")]
-    Tools { of: ToolsOperation },
+    Tools(ToolsOperation),
     /// An operation of requests and replies.
     #[cfg(feature = "gateway")]
-    Exchange { of: ExchangeOperation },
+    Exchange(ExchangeOperation),
+    /// An operation of the calls of a reply.
+    #[cfg(feature = "gateway")]
+    Plan(PlanOperation),
 }
 
 /// How a text ended.
@@ -72,10 +74,46 @@ struct NearMissView<'t> {
     end: usize,
 }
 
+/// Returns an operation. Errors name the option of the host.
+fn read(json: &[u8]) -> Result<Operation, Error> {
+    let mut json = serde_json::Deserializer::from_slice(json);
+    serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let option = option(error.path());
+        let message = error.inner().to_string();
+        // The host writes the JSON, so a place in it means nothing.
+        let message = message.split(" at line ").next().unwrap_or_default();
+        let message = message
+            .replace("a nonzero usize", COUNT)
+            .replace("a nonzero u32", COUNT)
+            .replace("expected u32", "expected a whole number of at least 0");
+        if option.is_empty() {
+            return Error::argument(message);
+        }
+        Error::argument(format!("`{option}`: {message}"))
+    })
+}
+
+const COUNT: &str = "a whole number of at least 1";
+
+/// Returns the name of an option, such as `dialect.key`. The settings of a model are options themselves.
+fn option(path: &Path) -> String {
+    let mut option = String::new();
+    for segment in path {
+        match segment {
+            Segment::Map { key } if option.is_empty() && key == "settings" => {}
+            Segment::Map { key } if option.is_empty() => option.clone_from(key),
+            Segment::Map { key } => option = format!("{option}.{key}"),
+            Segment::Seq { index } => option = format!("{option}[{index}]"),
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
+    }
+    option
+}
+
 pub(crate) fn perform(state: &mut State, json: &[u8], text: &[u8]) -> Result<(), Error> {
-    match serde_json::from_slice(json).map_err(Error::argument)? {
-        Operation::Parser { dialect } => {
-            let parser = ByteParser::new(&dialect.dialect()?).map_err(Error::dialect)?;
+    match read(json)? {
+        Operation::Parser { dialect: options } => {
+            let parser = ByteParser::new(&dialect(&options)?).map_err(Error::dialect)?;
             let number = state.add(Object::Parser(Box::new(parser)));
             write(&mut state.output, &number)
         }
@@ -88,14 +126,17 @@ pub(crate) fn perform(state: &mut State, json: &[u8], text: &[u8]) -> Result<(),
             }
             Ok(())
         }
-        Operation::Parse { dialect, stop } => {
-            let dialect = dialect.dialect()?;
+        Operation::Parse {
+            dialect: options,
+            stop,
+        } => {
+            let dialect = dialect(&options)?;
             let check = ReplyCheck::new(&dialect, Unclosed::Reject).map_err(Error::dialect)?;
             let read = DecidedDocument::new(text, &dialect, check, stop.into());
             write_document(&mut state.output, &read.map_err(Error::dialect)?, text)
         }
-        Operation::NearMisses { dialect } => {
-            let dialect = dialect.dialect()?;
+        Operation::NearMisses { dialect: options } => {
+            let dialect = dialect(&options)?;
             let text = String::from_utf8_lossy(text);
             let found = Document::parse(&text, &dialect)
                 .and_then(|document| document.near_misses(&text, &dialect));
@@ -109,8 +150,10 @@ pub(crate) fn perform(state: &mut State, json: &[u8], text: &[u8]) -> Result<(),
             write(&mut state.output, &views.collect::<Vec<_>>())
         }
         #[cfg(feature = "gateway")]
-        Operation::Tools { of } => of.perform(state, text),
+        Operation::Tools(of) => of.perform(state, text),
         #[cfg(feature = "gateway")]
-        Operation::Exchange { of } => of.perform(state, text),
+        Operation::Exchange(of) => of.perform(state, text),
+        #[cfg(feature = "gateway")]
+        Operation::Plan(of) => of.perform(state),
     }
 }

@@ -15,6 +15,8 @@ pub(crate) enum Object {
     #[cfg(feature = "gateway")]
     Reader(Box<crate::toolbox::Reader>),
     #[cfg(feature = "gateway")]
+    Plan(Box<plaincall_plan::ReplyPlan>),
+    #[cfg(feature = "gateway")]
     Transport(Box<plaincall_gateway::transport::Transport>),
     #[cfg(feature = "gateway")]
     Asked(Box<plaincall_gateway::transport::Asked>),
@@ -39,11 +41,16 @@ thread_local! {
 /// The input keeps at most this many bytes between calls.
 const MOST_KEPT: usize = 1 << 20;
 
-/// Returns a place for this many bytes.
+/// Returns a place for this many bytes, or null if there is none.
 pub(crate) fn input(length: usize) -> *mut u8 {
     INPUT.with_borrow_mut(|input| {
         if input.len() < length || input.len() > MOST_KEPT.max(length) {
-            *input = vec![0; length.next_power_of_two()];
+            *input = Vec::new();
+            let room = length.checked_next_power_of_two().unwrap_or(length);
+            if input.try_reserve_exact(room).is_err() {
+                return std::ptr::null_mut();
+            }
+            input.resize(room, 0);
         }
         input.as_mut_ptr()
     })

@@ -13,14 +13,14 @@ use plaincall_call::history::{
 use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_call::render::{JsonCall, render_call};
 use plaincall_call::{
-    Effect, Limits, PromptText, PromptTextBuilder, ReplyCheck, ReplyItem, ReplyReader, Stop,
-    ToolSet, Unclosed, Untrusted,
+    DialectOptions, Effect, Limits, PromptText, PromptTextBuilder, ReplyCheck, ReplyItem,
+    ReplyReader, Stop, ToolSet, Unclosed, Untrusted,
 };
 use plaincall_syntax::Dialect;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::dialect::DialectOptions;
+use crate::dialect::dialect;
 use crate::document::{CallView, write, write_document};
 use crate::error::Error;
 use crate::events;
@@ -42,17 +42,13 @@ pub(crate) struct Reader {
 
 /// An operation of tools.
 #[derive(Deserialize)]
-#[serde(
-    tag = "tools",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase"
-)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum ToolsOperation {
     /// Reads definitions, which are the text of the operation.
     Create {
         effects: BTreeMap<String, String>,
         dialect: DialectOptions,
-        unclosed: UnclosedOption,
+        unclosed: Unclosed,
     },
     /// Writes the system prompt.
     Prompt {
@@ -98,14 +94,6 @@ pub(crate) enum ToolsOperation {
         one_call: bool,
         ids: bool,
     },
-}
-
-/// How calls without an end marker are handled.
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum UnclosedOption {
-    Reject,
-    Run,
 }
 
 /// Which calls a grammar allows.
@@ -160,15 +148,6 @@ struct GrammarView {
     request_fields: Map<String, Value>,
 }
 
-impl From<UnclosedOption> for Unclosed {
-    fn from(unclosed: UnclosedOption) -> Self {
-        match unclosed {
-            UnclosedOption::Reject => Self::Reject,
-            UnclosedOption::Run => Self::Run,
-        }
-    }
-}
-
 /// An argument is none of the allowed words.
 pub(crate) fn one_of(
     parameter: &str,
@@ -190,7 +169,7 @@ impl ToolsOperation {
             unclosed,
         } = self
         {
-            return create(state, text, &effects, &dialect, unclosed.into());
+            return create(state, text, &effects, &dialect, unclosed);
         }
         let mut output = std::mem::take(&mut state.output);
         let written = match (state.get(self.object()), &self) {
@@ -234,7 +213,7 @@ fn create(
     state: &mut State,
     definitions: &[u8],
     effects: &BTreeMap<String, String>,
-    dialect: &DialectOptions,
+    options: &DialectOptions,
     unclosed: Unclosed,
 ) -> Result<(), Error> {
     let definition = |error: &dyn std::fmt::Display| Error::new("definition", error);
@@ -249,7 +228,7 @@ fn create(
         }
     }
     let tools = Arc::new(ToolSet::new(specs).map_err(|error| definition(&error))?);
-    let dialect = dialect.dialect()?;
+    let dialect = dialect(options)?;
     let check = ReplyCheck::new(&dialect, unclosed).map_err(Error::dialect)?;
     let of_object = Arc::clone(&tools);
     let object = state.add(Object::Tools(Box::new(Tools {

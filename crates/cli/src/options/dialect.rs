@@ -1,7 +1,7 @@
 //! The options of a dialect.
 
 use clap::{Args, ValueEnum};
-use plaincall_config::settings::with_markers;
+use plaincall_call::SyntaxOption;
 use plaincall_syntax::Dialect;
 use serde::{Deserialize, Serialize};
 
@@ -90,53 +90,50 @@ impl DialectOptions {
 
     /// Returns the dialect for a text that starts outside reasoning.
     pub(crate) fn outside_reasoning(&self) -> Result<Dialect, Failure> {
-        let default = match (&self.start_prefix, &self.end_prefix, &self.arg_prefix) {
-            (None, None, None) => SyntaxChoice::Auto,
-            _ => SyntaxChoice::Block,
-        };
-        self.with_syntax(self.syntax.unwrap_or(default))
+        Ok(self.plain(self.default_syntax()).dialect()?)
     }
 
     /// Returns the dialect for a reply that is run. Reasoning may come first, between `<think>` and `</think>` unless
     /// other markers are set.
     pub(crate) fn of_reply(&self, no_reasoning: bool) -> Result<Dialect, Failure> {
-        let dialect = self.outside_reasoning()?;
-        let [open, close] = match self.reasoning.as_deref() {
-            Some([open, close]) => [open.as_str(), close],
-            _ if no_reasoning => return Ok(dialect),
-            _ => Dialect::THINK,
+        let mut options = self.plain(self.default_syntax());
+        options.leading_reasoning = match options.reasoning.take() {
+            None if no_reasoning => return Ok(options.dialect()?),
+            None => Some(Dialect::THINK.map(str::to_owned).into()),
+            given => given,
         };
-        checked(self.with_start(dialect.leading_reasoning(open, close)))
+        options.in_reasoning = self.in_reasoning;
+        Ok(options.dialect()?)
     }
 
-    /// Returns the dialect with another syntax.
-    pub(crate) fn with_syntax(&self, syntax: SyntaxChoice) -> Result<Dialect, Failure> {
-        let dialect = match syntax {
-            SyntaxChoice::Block => Dialect::block(),
-            SyntaxChoice::Emoji => Dialect::emoji(),
-            SyntaxChoice::Auto => Dialect::auto(),
+    fn default_syntax(&self) -> SyntaxChoice {
+        let default = match (&self.start_prefix, &self.end_prefix, &self.arg_prefix) {
+            (None, None, None) => SyntaxChoice::Auto,
+            _ => SyntaxChoice::Block,
         };
-        let markers = [&self.start_prefix, &self.end_prefix, &self.arg_prefix];
-        let mut dialect = with_markers(dialect, markers);
-        if self.markers == MarkerPlaces::Anywhere {
-            dialect = dialect.markers_anywhere();
-        }
-        if self.strict {
-            dialect = dialect.strict();
-        }
-        if self.self_closing {
-            dialect = dialect.self_closing();
-        }
-        if self.escaped {
-            dialect = dialect.escaped();
-        }
-        if let Some(key) = &self.key {
-            dialect = dialect.keyed(key);
-        }
+        self.syntax.unwrap_or(default)
+    }
+
+    /// Returns the options without `--in-reasoning`.
+    fn plain(&self, syntax: SyntaxChoice) -> plaincall_call::DialectOptions {
+        let mut options = plaincall_call::DialectOptions::default();
+        options.syntax = match syntax {
+            SyntaxChoice::Block => SyntaxOption::Block,
+            SyntaxChoice::Emoji => SyntaxOption::Emoji,
+            SyntaxChoice::Auto => SyntaxOption::Auto,
+        };
+        options.start.clone_from(&self.start_prefix);
+        options.end.clone_from(&self.end_prefix);
+        options.arg.clone_from(&self.arg_prefix);
+        options.markers_anywhere = self.markers == MarkerPlaces::Anywhere;
+        options.strict = self.strict;
+        options.self_closing = self.self_closing;
+        options.escaped = self.escaped;
+        options.key.clone_from(&self.key);
         if let Some([open, close]) = self.reasoning.as_deref() {
-            dialect = dialect.reasoning(open, close);
+            options.reasoning = Some((open.clone(), close.clone()));
         }
-        checked(dialect)
+        options
     }
 
     /// Applies `--in-reasoning`.
@@ -147,9 +144,4 @@ impl DialectOptions {
             dialect
         }
     }
-}
-
-fn checked(dialect: Dialect) -> Result<Dialect, Failure> {
-    dialect.check()?;
-    Ok(dialect)
 }

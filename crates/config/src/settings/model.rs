@@ -446,7 +446,7 @@ pub(super) fn web_only(url: &Address) -> String {
 }
 
 /// Sets the start, end and argument markers of a dialect.
-pub fn with_markers(mut dialect: Dialect, markers: [&Option<String>; 3]) -> Dialect {
+fn with_markers(mut dialect: Dialect, markers: [&Option<String>; 3]) -> Dialect {
     let [start, end, arg] = markers;
     if let Some(marker) = start {
         dialect = dialect.start(marker);

@@ -1,5 +1,6 @@
 //! Which requests belong to the translated APIs.
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::api::ClientApi;
@@ -43,6 +44,26 @@ pub(crate) fn suffix(api: ClientApi) -> &'static str {
 
 /// Returns what a path may be, or `None` if it is not that of an API.
 pub(crate) fn find(path: &str) -> Option<Found<'_>> {
+    exact(path).or_else(|| similar(path))
+}
+
+/// Returns what a path may be that a tolerant server takes for another: in upper case, encoded, or with empty segments. It has
+/// no base, so requests with tools are rejected.
+fn similar(path: &str) -> Option<Found<'static>> {
+    let decoded = percent_decode_str(path).decode_utf8_lossy().to_lowercase();
+    let segments = decoded.split('/').filter(|one| !matches!(*one, "" | "."));
+    let plain: String = segments.flat_map(|one| ["/", one]).collect();
+    let api = match exact(&plain)?.target {
+        Target::Ask(api, _) | Target::Unsupported(api) => api,
+        Target::CountTokens(_) => ClientApi::Messages,
+    };
+    Some(Found {
+        target: Target::Unsupported(api),
+        is_certain: false,
+    })
+}
+
+fn exact(path: &str) -> Option<Found<'_>> {
     let path = path.trim_end_matches('/');
     let exact = APIS.into_iter().find_map(|api| {
         let base = path.strip_suffix(suffix(api))?;
@@ -97,9 +118,10 @@ pub(crate) fn server_base(base: &str) -> &str {
     }
 }
 
-/// Returns whether a body has definitions of tools.
+/// Returns whether a body has definitions of tools. Some servers accept a byte order mark.
 pub(crate) fn has_tools(body: &[u8]) -> bool {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    let mut tools = body["tools"].as_array().into_iter().flatten();
-    tools.any(Value::is_object)
+    let lists = ["tools", "functions"].map(|name| body[name].as_array());
+    lists.into_iter().flatten().flatten().any(Value::is_object)
 }

@@ -1,10 +1,9 @@
 //! Counts of the rows and calls so far: progress and error rates.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use plaincall_call::extract::Row;
+use plaincall_call::extract::{Row, RowCounts};
 
 use crate::output::{is_quiet, write_stderr};
 use crate::status::columns;
@@ -21,12 +20,7 @@ pub(super) struct Summary {
     bytes: usize,
     /// The word for a part of the input: `line` or `row`.
     noun: &'static str,
-    rows: usize,
-    invalid: usize,
-    calls: usize,
-    may_run: usize,
-    /// The calls with each code.
-    codes: BTreeMap<String, usize>,
+    counts: RowCounts,
 }
 
 impl Summary {
@@ -38,49 +32,26 @@ impl Summary {
             is_shown: false,
             bytes: 0,
             noun,
-            rows: 0,
-            invalid: 0,
-            calls: 0,
-            may_run: 0,
-            codes: BTreeMap::new(),
+            counts: RowCounts::default(),
         }
     }
 
     /// Adds a line, with its row if it has one, and returns its number.
     pub(super) fn add(&mut self, row: Option<&Row>, bytes: usize) -> usize {
-        self.rows += 1;
+        self.counts.add(row);
         self.bytes += bytes;
-        let Some(row) = row else {
-            self.invalid += 1;
-            return self.rows;
-        };
-        self.calls += row.calls.len();
-        for call in &row.calls {
-            self.may_run += usize::from(call.may_run);
-            for code in &call.codes {
-                if let Some(count) = self.codes.get_mut(*code) {
-                    *count += 1;
-                } else {
-                    self.codes.insert((*code).to_owned(), 1);
-                }
-            }
-        }
-        self.rows
+        self.counts.rows
     }
 
     /// Sets the counts of a table, with this number of bytes.
     #[cfg(feature = "parquet")]
     pub(super) fn set(&mut self, rates: &plaincall_table::Rates, bytes: usize) {
-        self.rows = rates.rows;
+        self.counts.clone_from(&rates.counts);
         self.bytes = bytes;
-        self.invalid = rates.failed_rows;
-        self.calls = rates.calls;
-        self.may_run = rates.may_run;
-        self.codes.clone_from(&rates.codes);
     }
 
     pub(super) const fn has_invalid_rows(&self) -> bool {
-        self.invalid > 0
+        self.counts.failed_rows > 0
     }
 
     /// Shows the progress in one row, on a terminal.
@@ -96,8 +67,8 @@ impl Summary {
         let megabytes = self.bytes / 1_000_000;
         write_stderr(format_args!(
             "\r{}, {}, {megabytes} MB, {}\u{1b}[K",
-            count(self.rows, self.noun),
-            count(self.calls, "call"),
+            count(self.counts.rows, self.noun),
+            count(self.counts.calls, "call"),
             time(self.begun.elapsed())
         ));
     }
@@ -111,19 +82,28 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, calls, .. } = *self;
-        let rejected = calls - self.may_run;
+        let RowCounts {
+            rows,
+            failed_rows: invalid,
+            calls,
+            ..
+        } = self.counts;
+        let rejected = calls - self.counts.may_run;
         write!(
             formatter,
             "{}, {} invalid{}; {}, {rejected} that may not run{}",
             count(rows, self.noun),
-            self.invalid,
-            Rate(self.invalid, rows),
+            invalid,
+            Rate(invalid, rows),
             count(calls, "call"),
             Rate(rejected, calls),
         )?;
-        let mut codes: Vec<(&str, usize)> =
-            self.codes.iter().map(|(c, &n)| (c.as_str(), n)).collect();
+        let mut codes: Vec<(&str, usize)> = self
+            .counts
+            .codes
+            .iter()
+            .map(|(c, &n)| (c.as_str(), n))
+            .collect();
         codes.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
         for (place, (code, count)) in codes.into_iter().enumerate() {
             let separator = if place == 0 { "; diagnostics: " } else { ", " };

@@ -1,0 +1,123 @@
+//! The order of the calls of a reply (`spec/running.md`).
+
+use std::num::NonZeroU32;
+
+use plaincall_plan::{PlanError, PlannedCall, ReplyAction, ReplyPlan};
+use serde::{Deserialize, Serialize};
+
+use crate::document::write;
+use crate::error::Error;
+use crate::state::{Object, State};
+
+/// An operation of the calls of a reply. Each returns what to do next.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum PlanOperation {
+    /// Creates the plan of all calls. `concurrency` is the maximum number of calls that run at the same time.
+    Create {
+        concurrency: Option<NonZeroU32>,
+        calls: Vec<CallOption>,
+    },
+    /// Approves a ready call.
+    Admit { object: u32, call: u32 },
+    /// Denies a ready call.
+    Deny {
+        object: u32,
+        call: u32,
+        reason: String,
+    },
+    /// Reports that a running call has ended.
+    Finish {
+        object: u32,
+        call: u32,
+        succeeded: bool,
+    },
+}
+
+/// A call of the host.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CallOption {
+    id: String,
+    dependencies: Vec<String>,
+    rejection: Option<String>,
+    held: Option<String>,
+    is_exclusive: bool,
+}
+
+#[derive(Serialize)]
+struct ActionView {
+    kind: &'static str,
+    call: usize,
+    reason: Option<String>,
+}
+
+#[derive(Serialize)]
+struct View {
+    object: u32,
+    actions: Vec<ActionView>,
+}
+
+impl PlanOperation {
+    pub(crate) fn perform(self, state: &mut State) -> Result<(), Error> {
+        let (object, performed) = match self {
+            Self::Create { concurrency, calls } => {
+                let plan = create(concurrency, calls).map_err(Error::argument)?;
+                (state.add(Object::Plan(Box::new(plan))), Ok(()))
+            }
+            Self::Admit { object, call } => (object, state.plan(object)?.admit(call)),
+            Self::Deny {
+                object,
+                call,
+                reason,
+            } => (object, state.plan(object)?.deny(call, reason)),
+            Self::Finish {
+                object,
+                call,
+                succeeded,
+            } => (object, state.plan(object)?.finish(call, succeeded)),
+        };
+        performed.map_err(Error::argument)?;
+        let plan = state.plan(object)?;
+        let actions = std::iter::from_fn(|| plan.next_action()).filter_map(view);
+        let view = View {
+            object,
+            actions: actions.collect(),
+        };
+        write(&mut state.output, &view)
+    }
+}
+
+fn create(concurrency: Option<NonZeroU32>, calls: Vec<CallOption>) -> Result<ReplyPlan, PlanError> {
+    let mut plan = ReplyPlan::new(concurrency)?;
+    for option in calls {
+        let mut call = PlannedCall::new(option.id);
+        call.dependencies = option.dependencies;
+        call.rejection = option.rejection;
+        call.held = option.held;
+        call.is_exclusive = option.is_exclusive;
+        plan.add(call)?;
+    }
+    plan.end()?;
+    Ok(plan)
+}
+
+fn view(action: ReplyAction) -> Option<ActionView> {
+    let (kind, call, reason) = match action {
+        ReplyAction::Ready(call) => ("ready", call, None),
+        ReplyAction::Start(call) => ("start", call, None),
+        ReplyAction::Skipped(call, reason) => ("skipped", call, Some(reason)),
+        ReplyAction::Rejected(call, reason) => ("rejected", call, Some(reason)),
+        _ => return None,
+    };
+    Some(ActionView { kind, call, reason })
+}
+
+impl State {
+    fn plan(&mut self, object: u32) -> Result<&mut ReplyPlan, Error> {
+        match self.get(object) {
+            Some(Object::Plan(plan)) => Ok(plan),
+            _ => Err(Error::finished()),
+        }
+    }
+}
