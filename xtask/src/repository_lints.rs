@@ -86,7 +86,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("probe", 3_850),
     // 10 more than before: UTF-8 that is checked in long steps.
     // 10 more: options of a dialect that grammars need.
-    ("syntax", 6_680),
+    // 30 more: with what a near miss can begin.
+    ("syntax", 6_710),
     // Tables of calls, for the Python package and `extract`.
     ("table", 1_000),
     // 360 more: the types of the Responses API.

@@ -285,7 +285,7 @@ fn near_misses_in_corners() {
     }
 }
 
-/// Whatever a line begins with, the first column has the same near miss as the whole text.
+/// A line has the same near miss in the first column as in a search of the whole text.
 #[test]
 fn near_misses_in_the_first_column() {
     let block = Dialect::block;
