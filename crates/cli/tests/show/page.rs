@@ -10,7 +10,7 @@ use snapbox::{Data, assert_data_eq};
 use crate::show::data::data_of;
 use crate::show::scene::{events, log, names, show, show_in};
 
-const PARTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/page");
+const PARTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/src/page");
 
 fn asset(name: &str) -> String {
     fs::read_to_string(Path::new(PARTS).join(name)).unwrap()

@@ -1,13 +1,14 @@
 //! The diagnostics of a text, with help.
 
 use plaincall_call::{Document, ReplyDiagnostic, ToolSet};
-use plaincall_syntax::{CallFormat, Code, Dialect, NearMiss, Section};
+use plaincall_syntax::{CallFormat, Code, Dialect, DialectError, NearMiss, Section};
 use plaincall_syntax::{Severity, Span};
 
-use crate::status::Failure;
-use crate::text::advice::{AFTER_UNCLOSED, NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
-use crate::text::rejections::{Rejections, RunSettings, diagnostic};
-use crate::text::source::{Counter, Source};
+pub use crate::rejections::RunSettings;
+
+use crate::advice::{AFTER_UNCLOSED, NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
+use crate::rejections::{Rejections, diagnostic};
+use crate::source::{Counter, Source};
 
 /// The maximum number of near misses that `run` reports.
 const MAX_REPORTED: usize = 3;
@@ -16,26 +17,33 @@ const MAX_REPORTED: usize = 3;
 const MAX_TEXT: usize = 60;
 
 /// The diagnostics of a text.
-pub(crate) struct Diagnostics {
-    pub(crate) calls: usize,
+pub struct Diagnostics {
+    /// The number of calls.
+    pub calls: usize,
     /// In order of their position.
-    pub(crate) diagnostics: Vec<Entry>,
+    pub diagnostics: Vec<Entry>,
 }
 
 /// A diagnostic with help.
-pub(crate) struct Entry {
-    pub(crate) diagnostic: ReplyDiagnostic,
-    pub(crate) help: Option<String>,
+pub struct Entry {
+    /// The diagnostic.
+    pub diagnostic: ReplyDiagnostic,
+    /// The fix, in one sentence.
+    pub help: Option<String>,
     /// The marker or name that was probably meant.
-    pub(crate) suggestion: Option<String>,
+    pub suggestion: Option<String>,
 }
 
 impl Diagnostics {
-    pub(crate) fn of(
+    /// Returns the diagnostics of a text. Those about calls are those of `run`.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid dialect.
+    pub fn of(
         source: &Source,
         dialect: &Dialect,
         run: RunSettings<'_>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, DialectError> {
         let read = |dialect| Document::parse(&source.text, dialect);
         let as_given = read(dialect)?;
         // `run` ignores calls in reasoning; everything else is validated as `run` parses it.
@@ -163,7 +171,7 @@ fn near_miss_message(text: &str, near_miss: &NearMiss) -> (String, Option<String
 }
 
 /// Describes the first near misses outside calls, and the number of further ones.
-pub(crate) fn near_misses_outside_calls(text: &str, dialect: &Dialect) -> Vec<String> {
+pub fn near_misses_outside_calls(text: &str, dialect: &Dialect) -> Vec<String> {
     let Ok(document) = Document::parse(text, dialect) else {
         return Vec::new();
     };
@@ -212,7 +220,7 @@ fn validate(document: &Document, tools: &ToolSet) -> (Vec<ReplyDiagnostic>, Vec<
 }
 
 /// Formats a count: `no errors`, `1 error`, `2 errors`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+pub fn counted(count: usize, noun: &str) -> String {
     match count {
         0 => format!("no {noun}s"),
         1 => format!("1 {noun}"),

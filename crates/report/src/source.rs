@@ -3,15 +3,18 @@
 use std::ops::Range;
 
 /// A text in which each invalid part of the bytes is replaced with U+FFFD.
-pub(crate) struct Source {
-    pub(crate) name: String,
-    pub(crate) text: String,
+pub struct Source {
+    /// The name of the file.
+    pub name: String,
+    /// The text.
+    pub text: String,
     /// The end of each invalid part, in the bytes and in the text.
     replaced: Vec<(usize, usize)>,
 }
 
 impl Source {
-    pub(crate) fn new(name: String, bytes: Vec<u8>) -> Self {
+    /// Creates a source from bytes.
+    pub fn new(name: String, bytes: Vec<u8>) -> Self {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) => {
                 return Self {
@@ -42,14 +45,14 @@ impl Source {
     }
 
     /// Returns the number of invalid parts and the position of the first one in the text.
-    pub(crate) fn replaced(&self) -> Option<(usize, Range<usize>)> {
+    pub fn replaced(&self) -> Option<(usize, Range<usize>)> {
         let &(_, end) = self.replaced.first()?;
         let start = end - char::REPLACEMENT_CHARACTER.len_utf8();
         Some((self.replaced.len(), start..end))
     }
 
     /// Converts a position in the text to a position in the bytes.
-    pub(crate) fn in_bytes(&self, position: usize) -> usize {
+    pub fn in_bytes(&self, position: usize) -> usize {
         let before = self.replaced.partition_point(|&(_, end)| end <= position);
         match before
             .checked_sub(1)
@@ -62,7 +65,7 @@ impl Source {
 }
 
 /// Counts lines and columns incrementally, so that many positions in order cost one pass.
-pub(crate) struct Counter<'t> {
+pub struct Counter<'t> {
     text: &'t [u8],
     position: usize,
     line: usize,
@@ -70,7 +73,8 @@ pub(crate) struct Counter<'t> {
 }
 
 impl<'t> Counter<'t> {
-    pub(crate) fn new(text: &'t [u8]) -> Self {
+    /// Creates a counter at the beginning of a text.
+    pub fn new(text: &'t [u8]) -> Self {
         Self {
             text,
             position: 0,
@@ -81,7 +85,7 @@ impl<'t> Counter<'t> {
 
     /// Returns line and column of a position, from 1; the column counts characters. A position before the previous one
     /// restarts the count.
-    pub(crate) fn position(&mut self, position: usize) -> (usize, usize) {
+    pub fn position(&mut self, position: usize) -> (usize, usize) {
         if position < self.position {
             *self = Self::new(self.text);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::terminal::call_table::CallTable;
+use crate::call_table::CallTable;
 
 /// If one call starts within this time after the end of another, the end may have caused the start. Slots are passed on
 /// immediately; the delay is process scheduling.
@@ -13,7 +13,7 @@ const MAX_GAP: Duration = Duration::from_millis(25);
 ///
 /// The cause of a start is the last of: the end of the call's own text, the end of a dependency, or the end of a call
 /// that freed a slot just before.
-pub(crate) fn critical_path(table: &CallTable) -> Vec<usize> {
+pub fn critical_path(table: &CallTable) -> Vec<usize> {
     let calls = table.calls();
     let mut path = Vec::new();
     let mut is_visited = vec![false; calls.len()];

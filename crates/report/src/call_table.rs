@@ -8,14 +8,12 @@ use std::time::Duration;
 
 use plaincall::{CallResult, RunEvent, result::Times};
 
-use crate::terminal::event::UiEvent;
-
 /// How much of a call's arguments is stored for display, in characters.
 const MAX_STORED: usize = 400;
 
 /// The calls of a run, a turn or a question, in order of appearance.
 #[derive(Debug, Default)]
-pub(crate) struct CallTable {
+pub struct CallTable {
     /// The number of the first call, if known. Earlier calls belong to earlier turns.
     first_call: Option<u32>,
     /// The start of the displayed time, since the beginning of the run.
@@ -33,26 +31,31 @@ pub(crate) struct CallTable {
 
 /// A call and its state.
 #[derive(Debug, Default)]
-pub(crate) struct Call {
-    pub(crate) id: Arc<str>,
-    pub(crate) name: Arc<str>,
-    pub(crate) dependencies: Arc<[String]>,
+pub struct Call {
+    /// The id.
+    pub id: Arc<str>,
+    /// The name of the tool.
+    pub name: Arc<str>,
+    /// The ids that it depends on.
+    pub dependencies: Arc<[String]>,
     /// The index of the call that submitted it, in this table.
     parent: Option<usize>,
     /// The number of calls above it.
-    pub(crate) depth: usize,
+    pub depth: usize,
     /// The calls above it, each followed by `/`.
-    pub(crate) path: String,
-    pub(crate) state: State,
+    pub path: String,
+    /// Its state.
+    pub state: State,
     /// The times of the states that the call has reached.
-    pub(crate) times: Times,
+    pub times: Times,
     /// Names and values of the arguments, truncated for display. A body has no name.
-    pub(crate) arguments: Vec<(Option<Arc<str>>, String)>,
+    pub arguments: Vec<(Option<Arc<str>>, String)>,
 }
 
 /// The state of a call.
 #[derive(Debug, Default)]
-pub(crate) enum State {
+pub enum State {
+    /// Its text is still arriving.
     #[default]
     Writing,
     /// Waiting for dependencies or for earlier calls in the order of the text.
@@ -63,13 +66,14 @@ pub(crate) enum State {
     BackingOff,
     /// Running since this time after the beginning of the run.
     Running(Duration),
+    /// Ended, with this result.
     Ended(Box<CallResult>),
 }
 
 impl CallTable {
     /// Creates an empty table for a turn that started `from` after the beginning of the run. `first_call` is the number
     /// of calls in earlier turns.
-    pub(crate) fn of_turn(from: Duration, first_call: u32) -> Self {
+    pub fn of_turn(from: Duration, first_call: u32) -> Self {
         Self {
             first_call: Some(first_call),
             from,
@@ -77,29 +81,20 @@ impl CallTable {
         }
     }
 
-    /// Applies an event.
-    pub(crate) fn apply(&mut self, event: &UiEvent) {
-        match event {
-            UiEvent::Call { call, id, name } => {
-                self.begin(*call, id, name);
-            }
-            UiEvent::Value {
-                call,
-                pointer,
-                text,
-            } => {
-                if let Some(call) = self.call_mut(*call) {
-                    call.add_value(pointer.as_ref(), text);
-                }
-            }
-            UiEvent::Run(event) => self.apply_run_event(event),
-            UiEvent::TurnStart(_) => self.reply_end = None,
-            _ => {}
+    /// Begins the next reply.
+    pub fn begin_reply(&mut self) {
+        self.reply_end = None;
+    }
+
+    /// Adds a piece of an argument to a call. Without a pointer, it belongs to the line or body of an emoji call.
+    pub fn add_value(&mut self, call: u32, pointer: Option<&Arc<str>>, text: &str) {
+        if let Some(call) = self.call_mut(call) {
+            call.add_value(pointer, text);
         }
     }
 
     /// Returns the call with this number. Adds it if it is the next one.
-    fn begin(&mut self, call: u32, id: &Arc<str>, name: &Arc<str>) -> Option<&mut Call> {
+    pub fn begin(&mut self, call: u32, id: &Arc<str>, name: &Arc<str>) -> Option<&mut Call> {
         self.first_call.get_or_insert(call);
         if self.index(call) == self.calls.len() {
             self.calls.push(Call {
@@ -112,7 +107,7 @@ impl CallTable {
     }
 
     /// Applies an event of the run.
-    pub(crate) fn apply_run_event(&mut self, event: &RunEvent) {
+    pub fn apply_run_event(&mut self, event: &RunEvent) {
         self.last = self.last.max(event.at());
         if let RunEvent::Call(appeared) = event {
             let id = &appeared.id;
@@ -153,18 +148,19 @@ impl CallTable {
         self.calls.get_mut(index)
     }
 
-    pub(crate) fn call(&self, call: u32) -> Option<&Call> {
+    /// Returns the call with this number.
+    pub fn call(&self, call: u32) -> Option<&Call> {
         self.calls.get(self.index(call))
     }
 
     /// Returns the start of the displayed time, since the beginning of the run.
-    pub(crate) fn from(&self) -> Duration {
+    pub fn from(&self) -> Duration {
         self.from
     }
 
     /// Returns the end of the displayed time: the end of the last call or of the reply, or the last event if a call
     /// never ended.
-    pub(crate) fn to(&self) -> Duration {
+    pub fn to(&self) -> Duration {
         let ends = self.calls.iter().map(|call| match call.result() {
             Some(result) => result.times.ended,
             None => self.last,
@@ -174,16 +170,17 @@ impl CallTable {
     }
 
     /// Returns when the reply ended, since the beginning of the run.
-    pub(crate) fn reply_end(&self) -> Option<Duration> {
+    pub fn reply_end(&self) -> Option<Duration> {
         self.reply_end
     }
 
-    pub(crate) fn calls(&self) -> &[Call] {
+    /// Returns the calls in order of appearance.
+    pub fn calls(&self) -> &[Call] {
         &self.calls
     }
 
     /// Returns the indexes of the calls in the order in which they are shown: each call before those that it submitted.
-    pub(crate) fn order(&self) -> Vec<usize> {
+    pub fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.calls.len()).collect();
         if self.is_nested {
             order.sort_by_cached_key(|index| {
@@ -197,33 +194,33 @@ impl CallTable {
     }
 
     /// Returns the calls in the order in which they are shown.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Call> {
+    pub fn in_order(&self) -> impl Iterator<Item = &Call> {
         let order = self.order().into_iter();
         order.filter_map(|index| self.calls.get(index))
     }
 
     /// Returns the call that a dependency refers to, if it has appeared.
-    pub(crate) fn find_dependency(&self, id: &str) -> Option<(usize, &Call)> {
+    pub fn find_dependency(&self, id: &str) -> Option<(usize, &Call)> {
         let index = *self.first.get(id)?;
         Some((index, self.calls.get(index)?))
     }
 
     /// Returns the ids of the dependencies that have not ended.
-    pub(crate) fn open_dependencies<'a>(&'a self, call: &'a Call) -> impl Iterator<Item = &'a str> {
+    pub fn open_dependencies<'a>(&'a self, call: &'a Call) -> impl Iterator<Item = &'a str> {
         let is_open = |call: Option<(_, &Call)>| call.is_none_or(|(_, it)| it.result().is_none());
         let ids = call.dependencies.iter().map(String::as_str);
         ids.filter(move |id| is_open(self.find_dependency(id)))
     }
 
     /// Returns the calls that have not ended.
-    pub(crate) fn open(&self) -> impl Iterator<Item = &Call> {
+    pub fn open(&self) -> impl Iterator<Item = &Call> {
         self.in_order().filter(|call| call.result().is_none())
     }
 }
 
 impl Call {
     /// Returns its name below the name of the call that submitted it, or the id of a call that the model wrote.
-    pub(crate) fn label(&self) -> Cow<'_, str> {
+    pub fn label(&self) -> Cow<'_, str> {
         match self.depth {
             0 => (&*self.id).into(),
             depth => format!("{}{}", "  ".repeat(depth), self.name).into(),
@@ -231,7 +228,7 @@ impl Call {
     }
 
     /// Returns the id, if the model set it.
-    pub(crate) fn own_id(&self) -> Option<&str> {
+    pub fn own_id(&self) -> Option<&str> {
         let prefixes = ["gadget_", "call_"].into_iter();
         let mut numbers = prefixes.filter_map(|prefix| self.id.strip_prefix(prefix));
         let is_number = |number: &str| number.bytes().all(|byte| byte.is_ascii_digit());
@@ -239,7 +236,8 @@ impl Call {
         (!is_automatic).then_some(&*self.id)
     }
 
-    pub(crate) fn result(&self) -> Option<&CallResult> {
+    /// Returns the result of a call that has ended.
+    pub fn result(&self) -> Option<&CallResult> {
         match &self.state {
             State::Ended(result) => Some(result),
             _ => None,
@@ -247,7 +245,7 @@ impl Call {
     }
 
     /// Returns how long the call ran, if it was started and has ended.
-    pub(crate) fn running_time(&self) -> Option<Duration> {
+    pub fn running_time(&self) -> Option<Duration> {
         let times = self.result()?.times;
         Some(times.ended.saturating_sub(times.started?))
     }

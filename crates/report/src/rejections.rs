@@ -8,21 +8,22 @@ use plaincall_call::{
 use plaincall_syntax::{Code, Dialect, DialectError, Section};
 use plaincall_syntax::{Severity, Span, Termination};
 
-use crate::text::advice::{
+use crate::advice::{
     AFTER_UNCLOSED, DEPENDENCY_CYCLE, END_MARKER_IN_VALUE, MAYBE_REASONING, NOT_CLOSED,
     SELF_DEPENDENCY, UNKNOWN_ID,
 };
 
 /// The settings with which `run` would read a text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RunSettings<'r> {
+pub struct RunSettings<'r> {
     /// The dialect, with leading reasoning.
-    pub(crate) dialect: &'r Dialect,
+    pub dialect: &'r Dialect,
     /// The tools. Without them, problems that depend on a tool are warnings.
-    pub(crate) tools: Option<&'r ToolSet>,
-    pub(crate) unclosed: Unclosed,
+    pub tools: Option<&'r ToolSet>,
+    /// How calls without an end marker are handled.
+    pub unclosed: Unclosed,
     /// How the text ended.
-    pub(crate) stop: Stop,
+    pub stop: Stop,
 }
 
 /// The diagnostics of `run` for a text.
@@ -145,7 +146,7 @@ impl Rejections {
 }
 
 /// Creates a diagnostic that does not concern an argument.
-pub(super) fn diagnostic(
+pub(crate) fn diagnostic(
     code: &'static str,
     severity: Severity,
     span: Span,

@@ -1,68 +1,86 @@
-//! The options of a dialect.
+//! The options of a dialect: of the command line, of the note in a log, and of the inspector.
 
-use clap::{Args, ValueEnum};
-use plaincall_config::settings::with_markers;
-use plaincall_syntax::Dialect;
+#![allow(
+    clippy::doc_markdown,
+    clippy::struct_excessive_bools,
+    reason = "the comments are the help of independent options"
+)]
+
+use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
 
-use crate::status::Failure;
+use crate::settings::with_markers;
 
 /// The dialect of a text.
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[command(next_help_heading = "Syntax")]
-pub(crate) struct DialectOptions {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(feature = "clap", command(next_help_heading = "Syntax"))]
+pub struct DialectOptions {
     /// The syntax. `auto` uses the syntax of the first call. Default: `block` if a marker is set, else `auto`.
-    #[arg(long, value_name = "SYNTAX")]
-    pub(crate) syntax: Option<SyntaxChoice>,
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SYNTAX"))]
+    pub syntax: Option<SyntaxChoice>,
 
     /// The start marker of the block syntax.
-    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
-    pub(crate) start_prefix: Option<String>,
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "MARKER", allow_hyphen_values = true)
+    )]
+    pub start_prefix: Option<String>,
 
     /// The end marker of the block syntax.
-    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
-    pub(crate) end_prefix: Option<String>,
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "MARKER", allow_hyphen_values = true)
+    )]
+    pub end_prefix: Option<String>,
 
     /// The argument marker of the block syntax.
-    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
-    pub(crate) arg_prefix: Option<String>,
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "MARKER", allow_hyphen_values = true)
+    )]
+    pub arg_prefix: Option<String>,
 
     /// Where markers of the block syntax are recognized inside a call.
-    #[arg(long, value_name = "WHERE", default_value = "line-start")]
-    pub(crate) markers: MarkerPlaces,
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "WHERE", default_value = "line-start")
+    )]
+    pub markers: MarkerPlaces,
 
     /// Accept only the canonical form of the emoji marker.
-    #[arg(long)]
-    pub(crate) strict: bool,
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub strict: bool,
 
     /// Accept ` /]` as the end of an emoji call without a body.
-    #[arg(long)]
-    pub(crate) self_closing: bool,
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub self_closing: bool,
 
     /// Enable escapes: a backslash before the last character of a marker makes it content.
-    #[arg(long)]
-    pub(crate) escaped: bool,
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub escaped: bool,
 
     /// A key of letters and digits that is part of every marker.
-    #[arg(long, value_name = "KEY")]
-    pub(crate) key: Option<String>,
+    #[cfg_attr(feature = "clap", arg(long, value_name = "KEY"))]
+    pub key: Option<String>,
 
     /// The markers around reasoning. Calls inside reasoning are ignored.
     ///
     /// For `run`, the open marker is recognized only as the first non-blank text of the reply.
-    #[arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], allow_hyphen_values = true)]
-    pub(crate) reasoning: Option<Vec<String>>,
+    #[cfg_attr(feature = "clap", arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], allow_hyphen_values = true))]
+    pub reasoning: Option<Vec<String>>,
 
     /// Start inside reasoning.
-    #[arg(long)]
-    pub(crate) in_reasoning: bool,
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub in_reasoning: bool,
 }
 
 /// The syntax of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum SyntaxChoice {
+pub enum SyntaxChoice {
     /// The block syntax.
     Block,
     /// The emoji-bracket syntax.
@@ -72,9 +90,10 @@ pub(crate) enum SyntaxChoice {
 }
 
 /// Where markers of the block syntax are recognized inside a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum MarkerPlaces {
+pub enum MarkerPlaces {
     /// At the start of a line.
     #[default]
     LineStart,
@@ -83,13 +102,19 @@ pub(crate) enum MarkerPlaces {
 }
 
 impl DialectOptions {
-    /// Returns the dialect of the options. An invalid combination is a usage error.
-    pub(crate) fn dialect(&self) -> Result<Dialect, Failure> {
+    /// Returns the dialect of the options.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid combination.
+    pub fn dialect(&self) -> Result<Dialect, DialectError> {
         Ok(self.with_start(self.outside_reasoning()?))
     }
 
     /// Returns the dialect for a text that starts outside reasoning.
-    pub(crate) fn outside_reasoning(&self) -> Result<Dialect, Failure> {
+    ///
+    /// # Errors
+    /// Returns an error for an invalid combination.
+    pub fn outside_reasoning(&self) -> Result<Dialect, DialectError> {
         let default = match (&self.start_prefix, &self.end_prefix, &self.arg_prefix) {
             (None, None, None) => SyntaxChoice::Auto,
             _ => SyntaxChoice::Block,
@@ -99,7 +124,10 @@ impl DialectOptions {
 
     /// Returns the dialect for a reply that is run. Reasoning may come first, between `<think>` and `</think>` unless
     /// other markers are set.
-    pub(crate) fn of_reply(&self, no_reasoning: bool) -> Result<Dialect, Failure> {
+    ///
+    /// # Errors
+    /// Returns an error for an invalid combination.
+    pub fn of_reply(&self, no_reasoning: bool) -> Result<Dialect, DialectError> {
         let dialect = self.outside_reasoning()?;
         let [open, close] = match self.reasoning.as_deref() {
             Some([open, close]) => [open.as_str(), close],
@@ -110,7 +138,10 @@ impl DialectOptions {
     }
 
     /// Returns the dialect with another syntax.
-    pub(crate) fn with_syntax(&self, syntax: SyntaxChoice) -> Result<Dialect, Failure> {
+    ///
+    /// # Errors
+    /// Returns an error for an invalid combination.
+    pub fn with_syntax(&self, syntax: SyntaxChoice) -> Result<Dialect, DialectError> {
         let dialect = match syntax {
             SyntaxChoice::Block => Dialect::block(),
             SyntaxChoice::Emoji => Dialect::emoji(),
@@ -140,7 +171,7 @@ impl DialectOptions {
     }
 
     /// Applies `--in-reasoning`.
-    pub(crate) fn with_start(&self, dialect: Dialect) -> Dialect {
+    pub fn with_start(&self, dialect: Dialect) -> Dialect {
         if self.in_reasoning {
             dialect.in_reasoning()
         } else {
@@ -149,7 +180,7 @@ impl DialectOptions {
     }
 }
 
-fn checked(dialect: Dialect) -> Result<Dialect, Failure> {
+fn checked(dialect: Dialect) -> Result<Dialect, DialectError> {
     dialect.check()?;
     Ok(dialect)
 }

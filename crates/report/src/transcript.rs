@@ -19,10 +19,22 @@ pub(crate) enum Delta {
 /// A part of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Segment {
-    Text { text: String },
-    Reasoning { text: String },
-    Call { call: u32 },
+pub enum Segment {
+    /// Text outside calls.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// Reasoning.
+    Reasoning {
+        /// The text.
+        text: String,
+    },
+    /// A call.
+    Call {
+        /// The number of the call.
+        call: u32,
+    },
 }
 
 /// A parsed reply.

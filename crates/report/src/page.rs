@@ -1,7 +1,7 @@
 //! The report as an HTML page. The page loads nothing from the network, and text of the log cannot become markup or
 //! script.
 
-use crate::report::trace::Trace;
+use crate::trace::Trace;
 
 const FRAME: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
@@ -13,7 +13,8 @@ const SCRIPTS: [(&str, &str); 3] = [
     ("@GRAPH@", include_str!("page/graph.js")),
 ];
 
-pub(crate) fn page(trace: &Trace) -> String {
+/// Returns the page for a trace.
+pub fn page(trace: &Trace) -> String {
     let data = escape_for_script(&serde_json::to_string(trace).unwrap_or_default());
     let mut parts = vec![
         ("@POLICY@", POLICY.trim_end()),

@@ -13,23 +13,29 @@ use plaincall::{
 };
 use serde::{Serialize, Serializer};
 
-use crate::report::transcript::{self, Delta, Segment};
-use crate::terminal::call_table::CallTable;
-use crate::terminal::critical::critical_path;
+use crate::call_table::CallTable;
+use crate::critical::critical_path;
+pub use crate::transcript::Segment;
+
+use crate::transcript::{self, Delta};
 
 /// The trace of a run.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Trace {
-    pub(crate) begin: Option<RunBegin>,
-    pub(crate) turns: Vec<Turn>,
-    pub(crate) calls: Vec<Call>,
-    pub(crate) resumed: Vec<u64>,
+pub struct Trace {
+    /// The beginning of the log.
+    pub begin: Option<RunBegin>,
+    /// The turns.
+    pub turns: Vec<Turn>,
+    /// The calls of all turns, in order of appearance.
+    pub calls: Vec<Call>,
+    /// When the run was resumed.
+    pub resumed: Vec<u64>,
     /// The tokens of all replies whose tokens are known.
-    pub(crate) usage: Option<Usage>,
+    pub usage: Option<Usage>,
     /// The time of the last event.
-    pub(crate) end_ms: u64,
+    pub end_ms: u64,
     /// Problems of the log itself.
-    pub(crate) problems: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 /// Arguments by JSON Pointer. Serialized as a list, because a JSON object does not keep duplicate pointers and their
@@ -38,47 +44,57 @@ type Pairs = Vec<(String, String)>;
 
 /// A turn: one reply and its calls.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Turn {
+pub struct Turn {
     /// The number of the turn, from 0.
-    pub(crate) number: u32,
-    pub(crate) opened_ms: u64,
-    pub(crate) over_ms: Option<u64>,
-    pub(crate) stop: Option<Stop>,
+    pub number: u32,
+    /// When the turn began.
+    pub opened_ms: u64,
+    /// When the reply was complete.
+    pub over_ms: Option<u64>,
+    /// How the reply ended.
+    pub stop: Option<Stop>,
     /// The tokens of the reply.
-    pub(crate) usage: Option<Usage>,
-    pub(crate) ended_ms: Option<u64>,
-    pub(crate) cancel: Option<Cancel>,
+    pub usage: Option<Usage>,
+    /// When the last call had ended.
+    pub ended_ms: Option<u64>,
+    /// The cancellation of all calls.
+    pub cancel: Option<Cancel>,
     /// The messages before the reply, without results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) messages: Vec<Message>,
+    pub messages: Vec<Message>,
     /// The number of the first call.
-    pub(crate) first_call: u32,
+    pub first_call: u32,
     /// The reply: text and calls.
-    pub(crate) segments: Vec<Segment>,
+    pub segments: Vec<Segment>,
     /// Whether the calls are at their exact positions in the text, rather than where they were detected.
-    pub(crate) is_exact: bool,
+    pub is_exact: bool,
+    /// The calls as the terminal shows them.
     #[serde(skip)]
-    pub(crate) table: CallTable,
+    pub table: CallTable,
     #[serde(skip)]
     deltas: Vec<Delta>,
 }
 
 /// A call.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Call {
+pub struct Call {
     /// The number of the call in order of appearance, from 0.
-    pub(crate) number: u32,
-    pub(crate) id: Arc<str>,
-    pub(crate) name: Arc<str>,
+    pub number: u32,
+    /// The id.
+    pub id: Arc<str>,
+    /// The name of the tool.
+    pub name: Arc<str>,
     /// The index of the turn, from 0.
-    pub(crate) turn: usize,
-    pub(crate) effect: Option<Effect>,
-    pub(crate) dependencies: Vec<Dependency>,
+    pub turn: usize,
+    /// The effect of the tool.
+    pub effect: Option<Effect>,
+    /// The dependencies, in order.
+    pub dependencies: Vec<Dependency>,
     /// The call that submitted it.
-    pub(crate) parent: Option<u32>,
+    pub parent: Option<u32>,
     /// The replies of a subagent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) replies: Vec<SubagentReply>,
+    pub replies: Vec<SubagentReply>,
     /// Whether the last of them has not ended.
     #[serde(skip)]
     is_replying: bool,
@@ -86,32 +102,42 @@ pub(crate) struct Call {
     #[serde(skip)]
     delegates: bool,
     /// The source of a call that was never completed, or its arguments as JSON if it was submitted.
-    pub(crate) source: Option<String>,
+    pub source: Option<String>,
     /// The arguments of a completed call.
-    pub(crate) arguments: Option<Pairs>,
+    pub arguments: Option<Pairs>,
     /// Why the call needed approval: a phrase that follows "this call".
-    pub(crate) held: Option<String>,
-    pub(crate) admission: Option<Admission>,
+    pub held: Option<String>,
+    /// The approval.
+    pub admission: Option<Admission>,
     /// The arguments after an approval changed them.
-    pub(crate) edited: Option<Pairs>,
-    pub(crate) attempts: Vec<Attempt>,
+    pub edited: Option<Pairs>,
+    /// The attempts to run it.
+    pub attempts: Vec<Attempt>,
     /// The status. None if the log does not contain it.
     #[serde(serialize_with = "status_name")]
-    pub(crate) status: Option<Status>,
-    pub(crate) output: Option<Arc<str>>,
-    pub(crate) error: Option<Arc<str>>,
-    pub(crate) note: Option<Arc<str>>,
-    pub(crate) because: Option<Because>,
+    pub status: Option<Status>,
+    /// The output.
+    pub output: Option<Arc<str>>,
+    /// The error.
+    pub error: Option<Arc<str>>,
+    /// A note of the tool or of the run.
+    pub note: Option<Arc<str>>,
+    /// The call whose failure skipped it.
+    pub because: Option<Because>,
     /// The state of a call that has not ended.
-    pub(crate) open: Option<Open>,
-    pub(crate) appeared_ms: u64,
-    pub(crate) complete_ms: Option<u64>,
-    pub(crate) ready_ms: Option<u64>,
-    pub(crate) ended_ms: Option<u64>,
+    pub open: Option<Open>,
+    /// When it began in the text.
+    pub appeared_ms: u64,
+    /// When its text was complete.
+    pub complete_ms: Option<u64>,
+    /// When it could be admitted.
+    pub ready_ms: Option<u64>,
+    /// When it ended.
+    pub ended_ms: Option<u64>,
     /// Whether the call is on the critical path of the turn.
-    pub(crate) is_critical: bool,
+    pub is_critical: bool,
     /// The previous call on the critical path, whose end let this one start: a dependency, or a call that freed a slot.
-    pub(crate) critical_cause: Option<u32>,
+    pub critical_cause: Option<u32>,
     /// The last state before the end.
     #[serde(skip)]
     state: CallState,
@@ -119,56 +145,70 @@ pub(crate) struct Call {
 
 /// A reply in the conversation that a call runs.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct SubagentReply {
-    pub(crate) text: String,
-    pub(crate) usage: Option<Usage>,
+pub struct SubagentReply {
+    /// The text.
+    pub text: String,
+    /// Its tokens.
+    pub usage: Option<Usage>,
 }
 
 /// A dependency: an id and the call that it refers to.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Dependency {
-    pub(crate) id: String,
-    pub(crate) call: Option<u32>,
+pub struct Dependency {
+    /// The id.
+    pub id: String,
+    /// The number of the call, if there is one with this id.
+    pub call: Option<u32>,
 }
 
 /// An attempt to run a call.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Attempt {
-    pub(crate) number: u32,
-    pub(crate) started_ms: u64,
-    pub(crate) ended_ms: Option<u64>,
+pub struct Attempt {
+    /// The number of the attempt, from 1.
+    pub number: u32,
+    /// When it started.
+    pub started_ms: u64,
+    /// When it ended.
+    pub ended_ms: Option<u64>,
     /// The error, if a retry followed.
-    pub(crate) error: Option<Arc<str>>,
+    pub error: Option<Arc<str>>,
     /// The delay before the retry.
-    pub(crate) wait_ms: Option<u64>,
+    pub wait_ms: Option<u64>,
     /// Whether the attempt was interrupted with the run.
-    pub(crate) is_interrupted: bool,
+    pub is_interrupted: bool,
 }
 
 /// A call without an end.
 #[derive(Debug, Serialize)]
-pub(crate) struct Open {
-    pub(crate) state: CallState,
+pub struct Open {
+    /// Its last state.
+    pub state: CallState,
     /// The effect of `--resume` on it: a phrase that follows "`--resume`".
-    pub(crate) resume: &'static str,
+    pub resume: &'static str,
 }
 
 /// The state of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum CallState {
+pub enum CallState {
+    /// Its text was arriving.
     #[default]
     Writing,
+    /// It waited for other calls.
     Waiting,
+    /// It waited for approval.
     Ready,
+    /// It waited for a slot.
     Admitted,
+    /// It ran.
     Running,
+    /// It waited for a retry.
     BackOff,
 }
 
 impl CallState {
     /// Returns a phrase that follows "interrupted".
-    pub(crate) fn phrase(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
             Self::Writing => "while it was being written",
             Self::Waiting => "while it waited for other calls",
@@ -208,7 +248,8 @@ fn resume(call: &Call, is_cancelled: bool) -> &'static str {
 }
 
 impl Trace {
-    pub(crate) fn of(events: &[RunEvent], dialect: &Dialect) -> Self {
+    /// Returns the trace of the events of a log, whose replies are in this dialect.
+    pub fn of(events: &[RunEvent], dialect: &Dialect) -> Self {
         let mut trace = Self::default();
         // The messages since the start of the last turn.
         let mut messages = Vec::new();
