@@ -6,6 +6,7 @@
 //! - [`diagnostics`]: the diagnostics of a text, as `plaincall check` prints them.
 //! - [`splits`]: whether the result depends on chunk boundaries.
 //! - [`trace`]: a run from its log, as `plaincall show` prints it; [`log`] reads the log.
+//! - [`planned`]: what the calls of a reply would do.
 //! - [`page`]: the trace as an HTML page, and the parts that the inspector shares with it.
 
 mod advice;
@@ -14,6 +15,7 @@ pub mod critical;
 pub mod diagnostics;
 pub mod log;
 pub mod page;
+pub mod planned;
 mod rejections;
 pub mod source;
 pub mod splits;

@@ -7,21 +7,32 @@ const FRAME: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
 /// The content security policy, which allows only these scripts and styles by their hashes.
 const POLICY: &str = include_str!("page/policy.txt");
-const SCRIPTS: [(&str, &str); 3] = [
-    ("@SCRIPT@", include_str!("page/script.js")),
-    ("@TIMELINE@", include_str!("page/timeline.js")),
-    ("@GRAPH@", include_str!("page/graph.js")),
-];
+/// What this page shares with the inspector: timeline, graph and details.
+const SECTIONS: &str = include_str!("page/sections.html");
+/// The script, in parts. The inspector has all but the last one too.
+const SCRIPT: &str = concat!(
+    include_str!("page/elements.js"),
+    include_str!("page/calls.js"),
+    include_str!("page/filters.js"),
+    include_str!("page/head.js"),
+    include_str!("page/transcript.js"),
+    include_str!("page/details.js"),
+    include_str!("page/views.js"),
+    include_str!("page/timeline.js"),
+    include_str!("page/graph.js"),
+    include_str!("page/show.js"),
+);
 
 /// Returns the page for a trace.
 pub fn page(trace: &Trace) -> String {
     let data = escape_for_script(&serde_json::to_string(trace).unwrap_or_default());
-    let mut parts = vec![
+    let parts = [
         ("@POLICY@", POLICY.trim_end()),
         ("@STYLE@", STYLE),
+        ("@SECTIONS@", SECTIONS),
         ("@DATA@", &data),
+        ("@SCRIPT@", SCRIPT),
     ];
-    parts.extend(SCRIPTS);
     let mut page = String::with_capacity(data.len() + 64 * 1024);
     let mut rest = FRAME;
     // Placeholders are searched only in the frame, because the data may contain their names.
@@ -37,6 +48,18 @@ pub fn page(trace: &Trace) -> String {
     }
     page.push_str(rest);
     page
+}
+
+/// The element of the inspector's page with the input that it shows at first.
+const GIVEN: &str = r#"<script type="application/json" id="given">null"#;
+
+/// Returns the inspector's page with this input: an object with `text` or `base64`, `tools` and `settings`. Returns `None` if the
+/// page is not one of the inspector.
+pub fn with_given(page: &str, given: &serde_json::Value) -> Option<String> {
+    let (before, after) = page.split_once(GIVEN)?;
+    let element = GIVEN.strip_suffix("null")?;
+    let given = escape_for_script(&given.to_string());
+    Some([before, element, &given, after].concat())
 }
 
 /// Escapes JSON for a `script` element, so that it contains no `<` and no line ends that JavaScript does not allow.

@@ -15,6 +15,7 @@ use serde::{Serialize, Serializer};
 
 use crate::call_table::CallTable;
 use crate::critical::critical_path;
+use crate::planned::Planned;
 pub use crate::transcript::Segment;
 
 use crate::transcript::{self, Delta};
@@ -72,7 +73,7 @@ pub struct Turn {
     #[serde(skip)]
     pub table: CallTable,
     #[serde(skip)]
-    deltas: Vec<Delta>,
+    pub(crate) deltas: Vec<Delta>,
 }
 
 /// A call.
@@ -97,10 +98,10 @@ pub struct Call {
     pub replies: Vec<SubagentReply>,
     /// Whether the last of them has not ended.
     #[serde(skip)]
-    is_replying: bool,
+    pub(crate) is_replying: bool,
     /// Whether its tool only waits for calls that it submits.
     #[serde(skip)]
-    delegates: bool,
+    pub(crate) delegates: bool,
     /// The source of a call that was never completed, or its arguments as JSON if it was submitted.
     pub source: Option<String>,
     /// The arguments of a completed call.
@@ -116,6 +117,9 @@ pub struct Call {
     /// The status. None if the log does not contain it.
     #[serde(serialize_with = "status_name")]
     pub status: Option<Status>,
+    /// What would happen to a call of a reply that has not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned: Option<Planned>,
     /// The output.
     pub output: Option<Arc<str>>,
     /// The error.
@@ -140,7 +144,7 @@ pub struct Call {
     pub critical_cause: Option<u32>,
     /// The last state before the end.
     #[serde(skip)]
-    state: CallState,
+    pub(crate) state: CallState,
 }
 
 /// A reply in the conversation that a call runs.
@@ -403,7 +407,7 @@ impl Trace {
                 resume: resume(call, is_cancelled),
             });
         }
-        resolve_dependencies(self);
+        self.resolve_dependencies();
     }
 }
 
@@ -481,26 +485,28 @@ impl Call {
     }
 }
 
-/// Resolves dependencies (`spec/running.md`): to an earlier call of the turn, else to the latest call of an earlier
-/// turn, else to the first later call of the turn.
-fn resolve_dependencies(trace: &mut Trace) {
-    let mut calls_of: HashMap<Arc<str>, Vec<(usize, u32)>> = HashMap::new();
-    for call in &trace.calls {
-        let calls = calls_of.entry(Arc::clone(&call.id)).or_default();
-        calls.push((call.turn, call.number));
-    }
-    for call in &mut trace.calls {
-        for dependency in &mut call.dependencies {
-            let is_own_id = dependency.id == *call.id;
-            let calls = calls_of.get(dependency.id.as_str());
-            let calls = calls.map(Vec::as_slice).unwrap_or_default();
-            let in_turn = || calls.iter().filter(|(turn, _)| *turn == call.turn);
-            let in_earlier_turn = || calls.iter().rfind(|(turn, _)| *turn < call.turn);
-            let target = in_turn()
-                .find(|(_, number)| *number < call.number || is_own_id)
-                .or_else(in_earlier_turn)
-                .or_else(|| in_turn().next());
-            dependency.call = target.map(|(_, number)| *number);
+impl Trace {
+    /// Resolves dependencies (`spec/running.md`): to an earlier call of the turn, else to the latest call of an earlier
+    /// turn, else to the first later call of the turn.
+    pub(crate) fn resolve_dependencies(&mut self) {
+        let mut calls_of: HashMap<Arc<str>, Vec<(usize, u32)>> = HashMap::new();
+        for call in &self.calls {
+            let calls = calls_of.entry(Arc::clone(&call.id)).or_default();
+            calls.push((call.turn, call.number));
+        }
+        for call in &mut self.calls {
+            for dependency in &mut call.dependencies {
+                let is_own_id = dependency.id == *call.id;
+                let calls = calls_of.get(dependency.id.as_str());
+                let calls = calls.map(Vec::as_slice).unwrap_or_default();
+                let in_turn = || calls.iter().filter(|(turn, _)| *turn == call.turn);
+                let in_earlier_turn = || calls.iter().rfind(|(turn, _)| *turn < call.turn);
+                let target = in_turn()
+                    .find(|(_, number)| *number < call.number || is_own_id)
+                    .or_else(in_earlier_turn)
+                    .or_else(|| in_turn().next());
+                dependency.call = target.map(|(_, number)| *number);
+            }
         }
     }
 }

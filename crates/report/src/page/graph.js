@@ -1,7 +1,5 @@
 // The graph: calls from left to right, each behind those it depends on. Drawn on a canvas, with as much detail as there
 // is room for.
-"use strict";
-
 const WIDTH = 150;
 const HEIGHT = 34;
 const ACROSS = 210;
@@ -48,14 +46,23 @@ let sought = null;
 
 // What ties calls together: dependencies, the call that submitted another, and the order of writing where it was the reason
 // that one was skipped.
-const before = calls.map((call) => {
-  const found = call.dependencies.map(({ call: cause }) => cause);
-  if (call.because?.link === "order") found.push(call.because.call);
-  found.push(call.parent);
-  return [...new Set(found)].filter((cause) => cause !== null && cause !== call.number && calls[cause]);
-});
-const behind = calls.map(() => []);
-before.forEach((causes, number) => causes.forEach((cause) => behind[cause].push(number)));
+/** @type {number[][]} */
+let before = [];
+/** @type {number[][]} */
+let behind = [];
+function tie() {
+  before = calls.map((call) => {
+    const found = call.dependencies.map(({ call: cause }) => cause);
+    if (call.because?.link === "order") found.push(call.because.call);
+    found.push(call.parent);
+    const others = found.flatMap((cause) => (cause !== null && cause !== call.number && calls[cause] ? [cause] : []));
+    return [...new Set(others)];
+  });
+  behind = calls.map(() => []);
+  before.forEach((causes, number) => causes.forEach((cause) => behind[cause].push(number)));
+  isLaidOut = false;
+  camera.isFree = camera.isWhole = false;
+}
 
 // The same within the turn of a call.
 const ofTurn = (number, others) => others.filter((other) => calls[other].turn === calls[number].turn);
@@ -161,6 +168,7 @@ function layOut(isTall) {
   isLaidOut = true;
   places.length = edges.length = bands.length = 0;
   Object.assign(frame, { right: WIDTH, bottom: HEIGHT, isTall });
+  /** @type {Call[][]} */
   const byTurn = trace.turns.map(() => []);
   for (const call of calls) byTurn[call.turn].push(call);
   if (isTall) layOutTall(byTurn);
@@ -530,6 +538,7 @@ function buildGraph() {
   byId("graph-in").addEventListener("click", () => zoomGraph(1.4));
   byId("graph-out").addEventListener("click", () => zoomGraph(1 / 1.4));
   byId("graph-all").addEventListener("click", all);
+  listeners.opened.push(tie, wantGraph);
   listeners.chosen.push((number, from) => {
     if (from !== "graph") sought = number;
     wantGraph();

@@ -1,6 +1,4 @@
 // The timeline: a row a call, of which only those in sight exist, and above them a strip with all of them.
-"use strict";
-
 // A row is 24 pixels high; on a narrow screen 44, with the bars below the names.
 const rowHeight = () => (isNarrow.matches ? 44 : 24);
 // The part of the time that is shown.
@@ -44,19 +42,20 @@ function row(place) {
   const over = trace.turns[call.turn].over_ms;
   if (over !== null) track.append(bar("mark", over, over) ?? "");
   for (const [name, from, to] of pieces(call)) track.append(bar(`piece ${name}`, from, to) ?? "");
+  const id = make("span", "id", tag(call) || call.name);
+  id.style.paddingLeft = `${depth[call.number] * 12}px`;
   const element = make("div", `row ${kind(call)}${call.is_critical ? " critical" : ""}`, null,
     make("span", "sign", KINDS[kind(call)][0]),
-    make("span", "id", tag(call) || call.name),
+    id,
     make("span", "name", call.name),
     track,
     make("span", "took", took(call)),
   );
   element.id = `row-${call.number}`;
-  element.querySelector(".id").style.paddingLeft = `${depth[call.number] * 12}px`;
   element.style.top = `${place * rowHeight()}px`;
   element.setAttribute("role", "option");
-  element.setAttribute("aria-posinset", place + 1);
-  element.setAttribute("aria-setsize", state.shown.length);
+  element.setAttribute("aria-posinset", String(place + 1));
+  element.setAttribute("aria-setsize", String(state.shown.length));
   element.setAttribute("aria-selected", String(call.number === state.chosen));
   element.setAttribute("aria-label", seen(`${called(call)}, ${statusText(call)}, ${took(call)}`));
   element.title = seen(`${called(call)}: ${statusText(call)}, ${took(call)}\n${why(call) ?? ""}`);
@@ -65,7 +64,8 @@ function row(place) {
 
 // The lines from a call on the critical path to the next one: the wait between them, in the row of the first, and the way across the
 // rows to the start of the next.
-const steps = calls.filter((call) => call.critical_cause !== null);
+/** @type {Call[]} */
+let steps = [];
 const rowOf = new Map();
 function handOver(call, from, to) {
   const rows = [rowOf.get(call.critical_cause), rowOf.get(call.number)];
@@ -81,7 +81,7 @@ function handOver(call, from, to) {
     line.style.top = middle(first);
     line.style.height = `${(last - first) * rowHeight()}px`;
   }
-  return [wait, line].filter(Boolean);
+  return [wait, line].flatMap((one) => one ?? []);
 }
 
 function drawRows() {
@@ -200,6 +200,7 @@ function buildStrip() {
     const box = strip.getBoundingClientRect();
     return span.first + ((event.clientX - box.left) / box.width) * (span.last - span.first);
   };
+  /** @type {number | null} */
   let begun = null;
   strip.addEventListener("pointerdown", (event) => {
     begun = at(event);
@@ -217,8 +218,12 @@ function buildStrip() {
 }
 
 function buildTimeline() {
-  span.to = Math.max(trace.end_ms, 1);
-  span.last = span.to;
+  listeners.opened.push(() => {
+    steps = calls.filter((call) => call.critical_cause !== null);
+    span.from = span.first;
+    span.to = Math.max(trace.end_ms, 1);
+    span.last = span.to;
+  });
   const rows = byId("rows");
   rows.addEventListener("scroll", () => requestAnimationFrame(drawRows), { passive: true });
   rows.addEventListener("click", (event) => {
