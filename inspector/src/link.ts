@@ -7,13 +7,13 @@ const LONGEST = 60_000;
 /** What a link or the command holds: a text, or its bytes if they are not UTF-8. */
 export interface Stored {
   text?: string;
-  base64?: string;
+  bytes?: number[];
   tools?: string;
   settings?: Settings | null;
 }
 
-export function toGiven({ text, base64, tools, settings }: Stored): Given {
-  const bytes = base64 === undefined ? encode(text ?? "") : fromBase64(base64);
+export function toGiven({ text, bytes: given, tools, settings }: Stored): Given {
+  const bytes = given === undefined ? encode(text ?? "") : Uint8Array.from(given);
   return { bytes, tools: tools ?? "", settings: settings ?? null };
 }
 
@@ -21,7 +21,7 @@ function toStored({ bytes, tools, settings }: Given): Stored {
   const text = decode(bytes);
   const isText = encode(text).length === bytes.length && !text.includes("\ufffd");
   return {
-    ...(isText ? { text } : { base64: toBase64(bytes) }),
+    ...(isText ? { text } : { bytes: [...bytes] }),
     ...(tools === "" ? {} : { tools }),
     ...(settings === null ? {} : { settings }),
   };

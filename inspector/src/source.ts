@@ -33,8 +33,9 @@ function pieces({ parts, diagnostics }: { parts: Part[]; diagnostics: Diagnostic
   let nextCut = 0;
   let nextDiagnostic = 0;
   const push = (part: Part, start: number, end: number): void => {
-    while (nextDiagnostic < byStart.length && byStart[nextDiagnostic]!.start <= start) open.push(byStart[nextDiagnostic++]!);
-    open = open.filter((one) => one.end > start || one.start === start);
+    const first = nextDiagnostic;
+    while (nextDiagnostic < byStart.length && byStart[nextDiagnostic]!.start <= start) nextDiagnostic += 1;
+    open = [...open, ...byStart.slice(first, nextDiagnostic)].filter((one) => one.end > start || one.start === start);
     for (let from = start; from < end;) {
       const line = end - from > BLOCK ? bytes.indexOf(10, from + BLOCK) + 1 : end;
       const to = line > 0 ? Math.min(line, end) : end;

@@ -19,6 +19,7 @@ mod conform;
 mod conversation;
 mod extract;
 mod grammar;
+mod inspect;
 mod man;
 pub(crate) mod mcp;
 mod models;
@@ -60,7 +61,10 @@ Check and run the calls of a reply:
 
 Look at a run, also as a web page:
   plaincall run reply.txt -t tools.toml --log run.log
-  plaincall show run.log --html run.html";
+  plaincall show run.log --html run.html
+
+See how a reply is interpreted, as a web page:
+  plaincall inspect reply.txt -t tools.toml";
 
 const SYNTAXES: &str = "\
 A model writes tool calls as plain text, in the block syntax or in the emoji-bracket syntax. \
@@ -109,6 +113,7 @@ pub(crate) enum Command {
     Run(run::RunOptions),
     Serve(serve::ServeOptions),
     Show(show::ShowOptions),
+    Inspect(inspect::InspectOptions),
     Ask(ask::AskOptions),
     Chat(chat::ChatOptions),
     Models(models::ModelsOptions),
@@ -207,6 +212,7 @@ fn run_command(cli: Cli) -> Outcome {
         Command::Render(options) => render::render(&options, &mut output(color)),
         Command::Grammar(options) => grammar::print(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),
+        Command::Inspect(options) => inspect::inspect(&options, &mut output(color)),
         // Writes on its own threads and handles signals itself.
         Command::Ask(options) => ask::ask(&options, color),
         Command::Chat(options) => chat::chat(&options, color),

@@ -53,7 +53,7 @@ pub fn page(trace: &Trace) -> String {
 /// The element of the inspector's page with the input that it shows at first.
 const GIVEN: &str = r#"<script type="application/json" id="given">null"#;
 
-/// Returns the inspector's page with this input: an object with `text` or `base64`, `tools` and `settings`. Returns `None` if the
+/// Returns the inspector's page with this input: an object with `text` or `bytes`, `tools` and `settings`. Returns `None` if the
 /// page is not one of the inspector.
 pub fn with_given(page: &str, given: &serde_json::Value) -> Option<String> {
     let (before, after) = page.split_once(GIVEN)?;

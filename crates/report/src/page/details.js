@@ -4,7 +4,7 @@
 const LONG = 20000;
 // How many calls are named in one place.
 const MANY = 200;
-// More about a call: the inspector adds its own parts.
+// More about a call, instead of its arguments: the inspector adds its own parts.
 /** @type {((call: Call) => HTMLElement[])[]} */
 const moreDetails = [];
 
@@ -125,8 +125,9 @@ function details(number) {
   if (call.error !== null) parts.push(part("Error", ...value(call.error, kind(call))));
   if (call.output !== null) parts.push(part("Output", ...value(call.output)));
   if (call.note !== null) parts.push(part("Note", ...value(call.note)));
-  if (call.arguments) parts.push(part("Arguments", ...argumentList(call.arguments)));
-  parts.push(...moreDetails.flatMap((more) => more(call)));
+  const more = moreDetails.flatMap((make) => make(call));
+  if (call.arguments && more.length === 0) parts.push(part("Arguments", ...argumentList(call.arguments)));
+  parts.push(...more);
   const replies = call.replies ?? [];
   for (const [at, reply] of replies.entries()) {
     const title = replies.length > 1 ? `Reply ${at + 1} of the subagent` : "Reply of the subagent";
