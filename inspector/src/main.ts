@@ -106,7 +106,16 @@ class Page {
   }
 
   #showReply(given: Given, settings: Settings): void {
-    const reply = this.#core.about<Reply>("reply", settings, given);
+    let reply: Reply;
+    try {
+      reply = this.#core.about<Reply>("reply", settings, given);
+    } catch (error) {
+      // Without the tools, the reply can be shown all the same.
+      if (given.tools === "") throw error;
+      given = { ...given, tools: "" };
+      reply = this.#core.about<Reply>("reply", settings, given);
+      this.#fail(error);
+    }
     const bytes = reply.text === null ? given.bytes : encode(reply.text);
     const shown: Shown = { given, settings, bytes, reply };
     const goTo = (byte: number): void => {
@@ -117,10 +126,9 @@ class Page {
     reply.trace.calls.forEach((call, number) => {
       call.arguments = reply.calls[number]!.values.map(({ pointer, text }) => [pointer, text]);
     });
-    // The views below need the calls.
-    this.#tree.show(shown, goTo);
+    this.#tree.prepare(shown, goTo);
     openTrace(reply.trace);
-    this.#tree.show(shown, goTo);
+    this.#tree.show(shown);
     this.#source.show(shown);
     this.#diagnostics.show(shown, goTo);
     this.#texts.show(shown);

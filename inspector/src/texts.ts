@@ -74,7 +74,7 @@ export class Texts {
       const names = Object.keys(fields).map((name) => `\`${name}\``).join(", ");
       return [
         make("p", "hint", names === "" ? "For programs that take a grammar." : `A request carries it in ${names}.`),
-        ...(notes.length === 0 ? [] : [make("h3", "", "Not held by the grammar"), make("ul", "notes", null, ...notes.map((note) => make("li", "", note)))]),
+        ...(notes.length === 0 ? [] : [make("h2", "", "Not held by the grammar"), make("ul", "notes", null, ...notes.map((note) => make("li", "", note)))]),
         ...copyable(text, "Grammar"),
       ];
     }));
@@ -86,7 +86,7 @@ function json({ reply }: Shown): HTMLElement[] {
   const dependent = calls.filter(({ dependencies }) => dependencies.length > 0).length;
   return [
     make("p", "hint", "The array `tool_calls` of an OpenAI client. A call that is not valid is never part of it."),
-    ...(skipped.length === 0 ? [] : [make("h3", "", "Not in the array"), make("ul", "notes", null, ...skipped)]),
+    ...(skipped.length === 0 ? [] : [make("h2", "", "Not in the array"), make("ul", "notes", null, ...skipped)]),
     ...(dependent === 0 ? [] : [make("p", "hint", `${count(dependent, "call")} with dependencies: the format has no place for them.`)]),
     ...copyable(JSON.stringify(reply.tool_calls, null, 2), "JSON"),
   ];

@@ -19,9 +19,14 @@ export class Tree {
     });
   }
 
-  show({ reply }: Shown, goTo: (byte: number) => void): void {
+  /** Takes the values of calls that are not open yet. `goTo` shows a byte in the source. */
+  prepare({ reply }: Shown, goTo: (byte: number) => void): void {
     this.#views = reply.calls;
     this.#goTo = goTo;
+  }
+
+  /** Shows the open calls. */
+  show({ reply }: Shown): void {
     byId("tab-calls").textContent = calls.length === 0 ? "Calls" : `Calls (${calls.length})`;
     const intro = reply.tools === null
       ? "Without tools, values are converted by their text alone, and no argument is checked. Paste the tools on the tab Input."

@@ -42,10 +42,13 @@ function row(place) {
   const over = trace.turns[call.turn].over_ms;
   if (over !== null) track.append(bar("mark", over, over) ?? "");
   for (const [name, from, to] of pieces(call)) track.append(bar(`piece ${name}`, from, to) ?? "");
+  const sign = make("span", "sign", KINDS[kind(call)][0]);
+  sign.setAttribute("aria-hidden", "true");
   const id = make("span", "id", tag(call) || call.name);
   id.style.paddingLeft = `${depth[call.number] * 12}px`;
   const element = make("div", `row ${kind(call)}${call.is_critical ? " critical" : ""}`, null,
-    make("span", "sign", KINDS[kind(call)][0]),
+    sign,
+    make("span", "spoken", statusText(call)),
     id,
     make("span", "name", call.name),
     track,
@@ -57,7 +60,6 @@ function row(place) {
   element.setAttribute("aria-posinset", String(place + 1));
   element.setAttribute("aria-setsize", String(state.shown.length));
   element.setAttribute("aria-selected", String(call.number === state.chosen));
-  element.setAttribute("aria-label", seen(`${called(call)}, ${statusText(call)}, ${took(call)}`));
   element.title = seen(`${called(call)}: ${statusText(call)}, ${took(call)}\n${why(call) ?? ""}`);
   return element;
 }
