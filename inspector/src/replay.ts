@@ -130,7 +130,7 @@ function known({ calls: found }: Moment): HTMLElement {
   if (found.length === 0) return make("p", "hint", "No call is known yet.");
   return make("ol", "known", null, ...found.map(({ name, id, values, is_complete: isComplete }) => make("li", "", null,
     make("span", "name", name), " ", make("span", "id", id ?? ""), " ",
-    make("span", isComplete ? "badge ok" : "badge interrupted", isComplete ? "✓ complete: it can start" : "… is being written"),
+    make("span", isComplete ? "badge ok" : "badge interrupted", isComplete ? "✓ complete" : "… is being written"),
     make("ul", "members", null, ...values.map(([pointer, text]) => make("li", "", null, make("span", "pointer", pointer ?? "(body)"), " ", make("code", "", text)))),
   )));
 }

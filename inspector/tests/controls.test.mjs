@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { inspect, withPage } from "./browser.mjs";
 
 const call = (start, name, more = "") => `${start}${name}\n!!!ARG:at\n1\n${more}!!!GADGET_END\n`;
+const KEYED = "!!!GADGET_STARTk7:Look:a\n!!!ARGk7:at\nx\n!!!GADGET_ENDk7\n";
 const meta = (page) => page.locator("#meta").textContent();
 const chosen = (page) => page.evaluate(() => state.chosen);
 
@@ -47,15 +48,25 @@ test("settings decide how the reply is read", () => withPage({}, async (page) =>
   await page.waitForFunction(() => document.getElementById("meta").textContent.startsWith("0 calls"));
   await page.uncheck("[name=strict]");
   await page.waitForFunction(() => document.getElementById("meta").textContent.startsWith("1 call"));
-  await page.fill("#reply", "!!!GADGET_START:Look\n!!!ARG:at\n1\n");
-  await page.waitForFunction(() => state.isShown.length === 1 && kind(calls[0]) === "rejected");
+  await page.fill("#reply", `!!!GADGET_START:Look\n!!!ARG:at\n1\n${call("!!!GADGET_START:", "Write")}`);
+  await page.waitForFunction(() => calls.length === 2 && kind(calls[1]) === "rejected");
   await page.selectOption("[name=unclosed]", "run");
-  await page.waitForFunction(() => kind(calls[0]) === "ready");
+  await page.waitForFunction(() => kind(calls[1]) === "ready");
+  await page.fill("#reply", "!!!GADGET_START:Look\n!!!ARG:at\n1\n");
+  await page.waitForFunction(() => calls.length === 1 && kind(calls[0]) === "ready");
   await page.selectOption("[name=stop]", "length");
   await page.waitForFunction(() => kind(calls[0]) === "rejected");
 }));
 
-test("keys and escapes are detected", () => withPage({}, async (page) => {
+test("keys, escapes and begun reasoning are detected", () => withPage({}, async (page) => {
+  await inspect(page, "hm</think>\n!!!GADGET_START:Look\n!!!GADGET_END\n");
+  assert.match(await page.locator("#reply-note").textContent(), /starts inside reasoning/);
+  assert.equal(await page.locator("#transcript .reasoning").count(), 1);
+  await inspect(page, KEYED);
+  assert.match(await page.locator("#reply-note").textContent(), /the key `k7`/);
+  assert.equal(await page.inputValue("[name=key]"), "k7");
+  await inspect(page, "!!!GADGET_STARTS:Look\n!!!GADGET_END\n");
+  assert.equal(await page.inputValue("[name=key]"), "");
   await inspect(page, "!!!GADGET_START:Look\n!!!ARG:at\n!!!GADGET_EN\\D\n!!!GADGET_END\n");
   assert.match(await page.locator("#reply-note").textContent(), /escaped marker/);
   assert.equal(await page.isChecked("[name=escaped]"), true);
@@ -106,10 +117,10 @@ test("views, calls and graph with the keyboard alone", () => withPage({}, async 
   assert.equal(await chosen(page), 0);
   await page.keyboard.press("/");
   await page.keyboard.type("bergen");
-  assert.equal(await page.locator("#found").textContent(), "2 of 3 calls");
+  await page.getByText("2 of 3 calls").waitFor();
   await page.fill("#search", "");
   await page.click(".chip.ready");
-  assert.equal(await page.locator("#found").textContent(), "1 of 3 calls");
+  await page.getByText("1 of 3 calls").waitFor();
 }));
 
 test("the tree leads to the reply, and every text can be copied", () => withPage({}, async (page) => {

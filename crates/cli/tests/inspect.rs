@@ -1,4 +1,5 @@
 //! The inspector's page with an input, in a command that was built with the page and in one that was not.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 use std::io::Write as _;

@@ -1,6 +1,6 @@
 //! What a text is, and the dialect that fits it.
 
-use plaincall_call::Document;
+use plaincall_call::{Document, ToolCall};
 use plaincall_config::DialectOptions;
 use plaincall_report::log::is_log;
 use plaincall_syntax::{Code, Dialect, MarkerUse, Syntax};
@@ -26,7 +26,7 @@ pub(crate) fn detect(text: &[u8]) -> Detected {
         return detected;
     }
     let text = String::from_utf8_lossy(text);
-    if let Some(key) = key(&text) {
+    if let Some(key) = key(&text).filter(|key| closes(&text, key)) {
         detected.found.push(format!("markers with the key `{key}`"));
         detected.dialect.key = Some(key);
     }
@@ -52,7 +52,7 @@ pub(crate) fn detect(text: &[u8]) -> Detected {
     detected
 }
 
-/// Returns the key of the first marker that starts a call and has one.
+/// Returns the key of the first marker that starts a call and has one, if it closes a call too: a misspelled marker does not.
 fn key(text: &str) -> Option<String> {
     // A key that is found in the marker shows where keys are.
     const ANY: &str = "k3y";
@@ -75,6 +75,11 @@ fn key(text: &str) -> Option<String> {
                     })
                 })
         })
+}
+
+fn closes(text: &str, key: &str) -> bool {
+    let document = Document::parse(text, &Dialect::auto().keyed(key));
+    document.is_ok_and(|document| document.calls().any(ToolCall::is_closed))
 }
 
 /// Returns a marker with a backslash before its last character, if the text contains one.

@@ -46,10 +46,17 @@ impl Inspected {
     pub(crate) fn new(settings: Settings, tools: &[u8], text: &[u8]) -> Result<Self, String> {
         let options = settings.dialect;
         let dialect = options.of_reply(settings.no_reasoning);
+        let dialect = dialect.map_err(|error| error.to_string())?;
+        // Reasoning that has begun has the markers of a reply.
+        let given = if options.in_reasoning && options.reasoning.is_none() {
+            dialect.clone()
+        } else {
+            options.dialect().map_err(|error| error.to_string())?
+        };
         Ok(Self {
             source: Source::new("reply".to_owned(), text.to_vec()),
-            given: options.dialect().map_err(|error| error.to_string())?,
-            dialect: dialect.map_err(|error| error.to_string())?,
+            given,
+            dialect,
             tools: read_tools(tools)?,
             stop: settings.stop,
             unclosed: settings.unclosed,

@@ -6,8 +6,6 @@ use plaincall_report::log::CHAT as PROGRAM;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The program name in notes of `ask` and `chat`.
-
 /// The agent, the model and how it was taught. A conversation keeps its dialect.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Note {
