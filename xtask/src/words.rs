@@ -203,7 +203,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     // The element of HTML.
     ("crates/agent/src/builtin/fetch/page.rs", "canvas"),
     ("crates/report/src/page/graph.js", "canvas"),
-    ("crates/report/src/page/page.html", "canvas"),
+    ("crates/report/src/page/sections.html", "canvas"),
     ("crates/report/src/page/timeline.js", "canvas"),
     // Foreign keys of a database.
     (

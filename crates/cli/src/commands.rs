@@ -57,14 +57,12 @@ Measure how well your model writes calls:
 
 Check and run the calls of a reply:
   plaincall check reply.txt
+  plaincall inspect reply.txt -t tools.toml
   plaincall run reply.txt -t tools.toml
 
 Look at a run, also as a web page:
   plaincall run reply.txt -t tools.toml --log run.log
-  plaincall show run.log --html run.html
-
-See how a reply is interpreted, as a web page:
-  plaincall inspect reply.txt -t tools.toml";
+  plaincall show run.log --html run.html";
 
 const SYNTAXES: &str = "\
 A model writes tool calls as plain text, in the block syntax or in the emoji-bracket syntax. \

@@ -7,7 +7,7 @@ const FRAME: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
 /// The content security policy, which allows only these scripts and styles by their hashes.
 const POLICY: &str = include_str!("page/policy.txt");
-/// What this page shares with the inspector: timeline, graph and details.
+/// The sections that the inspector has too: timeline, graph and details.
 const SECTIONS: &str = include_str!("page/sections.html");
 /// The script, in parts. The inspector has all but the last one too.
 const SCRIPT: &str = concat!(

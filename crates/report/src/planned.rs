@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::trace::{Call, Dependency, Segment, Trace, Turn};
 
-/// What would happen to a call that has not run.
+/// The fate of a call that has not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Planned {

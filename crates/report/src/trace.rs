@@ -117,7 +117,7 @@ pub struct Call {
     /// The status. None if the log does not contain it.
     #[serde(serialize_with = "status_name")]
     pub status: Option<Status>,
-    /// What would happen to a call of a reply that has not run.
+    /// The fate of a call of a reply that has not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<Planned>,
     /// The output.
