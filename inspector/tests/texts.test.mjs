@@ -1,8 +1,12 @@
 // Hostile and large texts, from a person, a file, a link and a log: all of them are texts.
 
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { drop, inspect, isShown, LOGS, PAGE, SIZES, violations, withPage } from "./browser.mjs";
 
 const HOSTILE = [
@@ -117,6 +121,29 @@ for (const name of readdirSync(LOGS).filter((file) => file.endsWith(".log"))) {
     await page.screenshot({ path: `pictures/log-${name}.png` });
   }));
 }
+
+test("`plaincall inspect` writes a page with its input", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "inspect-"));
+  const page = async (input, ...options) => {
+    const file = join(folder, "page.html");
+    execFileSync(process.env.PLAINCALL, ["inspect", "-", "--page", fileURLToPath(PAGE), "--html", file, ...options], { input });
+    return pathToFileURL(file).href;
+  };
+  try {
+    const reply = Buffer.concat([Buffer.from(HOSTILE.join("\n")), Buffer.from([0xff])]);
+    await withPage({ address: await page(reply, "--syntax", "block") }, async (shownPage) => {
+      assert.match(await shownPage.locator("#reply-note").textContent(), new RegExp(`^${reply.length} bytes`));
+      assert.equal(await shownPage.inputValue("[name=syntax]"), "block");
+      assert.equal(await shownPage.locator("#calls").isVisible(), true);
+    });
+    await withPage({ address: await page(readFileSync(`${LOGS}/everything.log`)) }, async (shownPage) => {
+      assert.equal(await shownPage.evaluate(() => document.body.dataset.mode), "log");
+      assert.equal(await shownPage.locator("#timeline").isVisible(), true);
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
 
 test("a log on a phone", () => withPage({ size: SIZES.phone }, async (page) => {
   await drop(page, [{ name: "x", bytes: readFileSync(`${LOGS}/everything.log`) }]);

@@ -44,7 +44,8 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     let mut tests = Command::new("node");
     tests.args(["--test", "--test-timeout=240000", "tests/"]);
     tests.env("CHROMIUM", chromium).env("PAGE", &page);
-    tests.env("LOGS", records).env("ROOT", root);
+    let plaincall = std::path::absolute(target().join("debug/plaincall")).map_err(at(root))?;
+    tests.env("LOGS", records).env("PLAINCALL", plaincall);
     step("the inspector in Chromium", tests.current_dir(folder))
 }
 
