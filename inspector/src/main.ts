@@ -101,7 +101,6 @@ class Page {
     this.#starts = [];
     openTrace(trace);
     buildHead();
-    showReply();
     this.#setMode("log");
   }
 
@@ -176,6 +175,8 @@ const EMPTY: Trace = { begin: null, turns: [], calls: [], resumed: [], usage: nu
 
 async function start(): Promise<void> {
   buildFilters();
+  // The cards of a log; the source of a reply replaces them.
+  buildTranscript();
   buildViews();
   listeners.chosen.push(details);
   buildTimeline();

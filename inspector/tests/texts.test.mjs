@@ -117,6 +117,9 @@ for (const name of readdirSync(LOGS).filter((file) => file.endsWith(".log"))) {
     if (calls === 0) return;
     await page.locator("#rows .row").first().click();
     assert.equal(await page.locator("#details h2").isVisible(), true);
+    await page.locator("#transcript .call").last().click();
+    assert.equal(await page.locator("#transcript [aria-current]").count(), 1);
+    assert.equal(await page.evaluate(() => `${state.chosen}`), await page.locator("#transcript .call").last().getAttribute("data-call"));
     for (const id of ["time-in", "time-out", "time-all"]) await page.click(`#${id}`);
     await page.screenshot({ path: `pictures/log-${name}.png` });
   }));

@@ -1,4 +1,4 @@
-//! What a text is, and the dialect that fits it.
+//! Detection of logs, and of the dialect of a reply.
 
 use plaincall_call::{Document, ToolCall};
 use plaincall_config::DialectOptions;
@@ -11,7 +11,7 @@ use serde::Serialize;
 pub(crate) struct Detected {
     is_log: bool,
     dialect: DialectOptions,
-    /// What was detected, for people.
+    /// The findings, for people.
     found: Vec<String>,
 }
 

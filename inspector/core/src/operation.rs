@@ -12,13 +12,13 @@ use crate::texts;
 #[derive(Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case")]
 enum Operation {
-    /// What the text is, and the dialect that fits it.
+    /// The detection of a log or a dialect.
     Detect,
     /// The trace of a log, which is the reply.
     Log,
     /// Everything about a reply.
     Reply { settings: Settings },
-    /// What is known after some chunks.
+    /// A moment after some chunks.
     Replay {
         settings: Settings,
         size: usize,

@@ -34,7 +34,7 @@ pub(crate) struct Part {
 /// The parts of the events so far.
 #[derive(Default)]
 pub(crate) struct Parts {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) list: Vec<Part>,
     calls: usize,
     is_in_call: bool,
     pointer: Option<String>,
@@ -77,11 +77,11 @@ impl Parts {
         if event.span.start == event.span.end {
             return;
         }
-        match self.parts.last_mut() {
+        match self.list.last_mut() {
             Some(last) if last.kind == kind && last.call == call && kind != Kind::Argument => {
                 last.end = event.span.end;
             }
-            _ => self.parts.push(Part {
+            _ => self.list.push(Part {
                 kind,
                 start: event.span.start,
                 end: event.span.end,

@@ -10,7 +10,7 @@ use crate::settings::Inspected;
 /// How much of a value is returned, in characters.
 const SHOWN: usize = 400;
 
-/// What is known at a moment.
+/// A moment of a reply that arrives in chunks.
 #[derive(Serialize)]
 pub(crate) struct Moment {
     parts: Vec<Part>,
@@ -21,7 +21,7 @@ pub(crate) struct Moment {
     fed: usize,
     /// The number of chunks of the whole text.
     chunks: usize,
-    /// Whether the parser was told that the text is complete.
+    /// Whether the text is complete.
     is_over: bool,
 }
 
@@ -36,7 +36,7 @@ struct KnownCall {
 
 /// The result of some splits.
 #[derive(Serialize)]
-pub(crate) struct Tried {
+pub(crate) struct SplitResult {
     /// The number of all splits.
     total: usize,
     /// How many were tried now.
@@ -67,7 +67,7 @@ pub(crate) fn replay(inspected: &Inspected, size: usize, chunks: usize) -> Resul
             note(&mut calls, &event);
         }
     }
-    let parts = parts.parts;
+    let parts = parts.list;
     Ok(Moment {
         known: parts.last().map_or(0, |part| part.end),
         parts,
@@ -112,10 +112,10 @@ pub(crate) fn every_split(
     inspected: &Inspected,
     from: usize,
     count: usize,
-) -> Result<Tried, String> {
+) -> Result<SplitResult, String> {
     let text = inspected.source.text.as_bytes();
     let check = SplitCheck::new(text, &inspected.dialect).map_err(|error| error.to_string())?;
-    let mut result = Tried {
+    let mut result = SplitResult {
         total: splits(text.len()).count(),
         tried: 0,
         difference: None,

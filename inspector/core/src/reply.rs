@@ -94,6 +94,7 @@ pub(crate) fn reply(inspected: &Inspected) -> Result<Reply, String> {
     for (call, decision) in read.document.calls().zip(&read.decisions) {
         let tool = run.tools.and_then(|tools| tools.get(&call.name));
         let bound = run.tools.map(|tools| BoundCall::new(call, tools));
+        let bound = bound.and_then(|bound| bound.arguments.ok());
         let problems = decision.problems.iter().map(|it| it.message.clone());
         calls.push(CallView {
             start: call.span.start,
@@ -102,7 +103,7 @@ pub(crate) fn reply(inspected: &Inspected) -> Result<Reply, String> {
             syntax: call.syntax.name(),
             termination: call.termination.name(),
             is_id_automatic: call.is_id_automatic,
-            values: values(call, tool, bound.and_then(|bound| bound.arguments.ok())),
+            values: values(call, tool, bound.as_ref()),
             problems: problems.collect(),
         });
     }
@@ -125,7 +126,7 @@ pub(crate) fn reply(inspected: &Inspected) -> Result<Reply, String> {
             .into_iter()
             .map(|marker| (usage(marker.usage), marker.text))
             .collect(),
-        parts: parts.parts,
+        parts: parts.list,
         diagnostics: diagnostics.collect(),
         calls,
         trace: Trace::of_reply(&read, run.tools, run.stop),
@@ -154,7 +155,7 @@ fn diagnostic(entry: Entry, counter: &mut Counter<'_>) -> DiagnosticView {
 }
 
 /// Returns the values of a call: bound, or as written if they are not valid.
-fn values(call: &ToolCall, tool: Option<&ToolSpec>, bound: Option<Arguments>) -> Vec<ValueView> {
+fn values(call: &ToolCall, tool: Option<&ToolSpec>, bound: Option<&Arguments>) -> Vec<ValueView> {
     if bound.is_none() && call.syntax == Syntax::Emoji {
         let raw = |pointer: &str, text: Option<&str>, span: Option<plaincall_syntax::Span>| {
             let span = span.unwrap_or_default();
@@ -174,7 +175,7 @@ fn values(call: &ToolCall, tool: Option<&ToolSpec>, bound: Option<Arguments>) ->
     }
     // Without tools, coercion decides. With tools, invalid arguments have no value.
     let is_read = bound.is_some() || tool.is_none();
-    let arguments = bound.as_ref().unwrap_or(&call.arguments);
+    let arguments = bound.unwrap_or(&call.arguments);
     let json = arguments.to_value();
     let view = |argument: Argument<'_>| ValueView {
         pointer: argument.pointer.to_owned(),

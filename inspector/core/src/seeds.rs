@@ -7,6 +7,7 @@
 /// `buffer` must be valid for writes of `length` bytes.
 #[expect(
     unsafe_code,
+    clippy::unnecessary_wraps,
     reason = "getrandom requires a function of this name and type"
 )]
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! What the page inspects: a text, its dialect and its tools.
+//! The input of the page: a text, its dialect and its tools.
 
 use plaincall_call::decision::DecidedDocument;
 use plaincall_call::definitions::read_tool_definitions;
@@ -98,7 +98,7 @@ impl Inspected {
     }
 }
 
-/// Reads definitions, if there are any. Nothing runs here, so the effect of a tool is what its definition says about itself.
+/// Reads definitions, if there are any. Nothing runs here, so the effect of a tool is that of its annotations.
 fn read_tools(text: &[u8]) -> Result<Option<ToolSet>, String> {
     let text = String::from_utf8_lossy(text);
     if text.trim().is_empty() {
