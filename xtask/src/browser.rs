@@ -50,10 +50,9 @@ fn pages(root: &Path, plaincall: &Path, folder: &Path) -> Result<Vec<PathBuf>, S
     let mut names = vec!["harbour".to_owned()];
     for record in files(&root.join(RECORDS), "jsonl") {
         let name = record.file_stem().unwrap_or_default().to_string_lossy();
-        let path = folder.join(format!("{name}.log"));
-        fs::write(&path, log(&read(&record)?)).map_err(at(&path))?;
         names.push(name.into_owned());
     }
+    write_logs(root, folder)?;
     let mut pages = vec![folder.join("probe.html")];
     run(&[
         "probe",
@@ -68,6 +67,17 @@ fn pages(root: &Path, plaincall: &Path, folder: &Path) -> Result<Vec<PathBuf>, S
         pages.push(folder.join(page));
     }
     Ok(pages)
+}
+
+/// Writes the logs of the tests of `show` into a folder, and returns it.
+pub(crate) fn write_logs(root: &Path, folder: &Path) -> Result<PathBuf, String> {
+    fs::create_dir_all(folder).map_err(at(folder))?;
+    for record in files(&root.join(RECORDS), "jsonl") {
+        let name = record.file_stem().unwrap_or_default().to_string_lossy();
+        let path = folder.join(format!("{name}.log"));
+        fs::write(&path, log(&read(&record)?)).map_err(at(&path))?;
+    }
+    Ok(folder.to_owned())
 }
 
 /// Returns the log with these events, one a line.

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{python, root, step, target};
+use crate::{inspector, python, root, step, target};
 
 /// The platform of the command.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
@@ -78,7 +78,8 @@ pub(crate) fn build(profile: &str) -> Result<Packages, String> {
         return Err("`cargo xtask dist` builds on x86-64 Linux only".to_owned());
     }
     let staging = new_folder(&target().join("packages"))?;
-    let wheel = wheel(&root(), profile, &staging)?;
+    let page = inspector::build(&root())?.ok_or("the inspector's page needs WebAssembly")?;
+    let wheel = wheel_with(&root(), profile, &staging, Some(&page))?;
     let unpacked = staging.join("wheel");
     let mut unzip = Command::new("python3");
     unzip.args(["-m", "zipfile", "--extract"]);
@@ -119,6 +120,16 @@ pub(crate) fn build(profile: &str) -> Result<Packages, String> {
 /// # Errors
 /// Returns an error if it cannot be built.
 pub(crate) fn wheel(package: &Path, profile: &str, folder: &Path) -> Result<String, String> {
+    wheel_with(package, profile, folder, None)
+}
+
+/// The same with the inspector's page, which the command contains.
+fn wheel_with(
+    package: &Path,
+    profile: &str,
+    folder: &Path,
+    page: Option<&Path>,
+) -> Result<String, String> {
     let tools = python::install(&root().join("xtask/dist/build.txt"), &target().join("zig"))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = [tools.clone()]
@@ -142,6 +153,9 @@ pub(crate) fn wheel(package: &Path, profile: &str, folder: &Path) -> Result<Stri
             format!("--remap-path-prefix={}=/cargo", home.display()),
         )
         .env("SOURCE_DATE_EPOCH", "315532800");
+    if let Some(page) = page {
+        build.env("PLAINCALL_INSPECTOR_PAGE", page);
+    }
     step(&format!("wheel, {profile}"), &mut build)?;
     let mut files = fs::read_dir(folder).map_err(at(folder))?.flatten();
     let wheel = files.find(|file| has_extension(&file.path(), "whl"));

@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::{cargo, step, target};
 
 /// The folders of the crates.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "agent",
     "call",
     "config",
@@ -20,6 +20,7 @@ const CRATES: [&str; 11] = [
     "plaincall",
     "plan",
     "probe",
+    "report",
     "syntax",
     "table",
     "wire",

@@ -15,6 +15,7 @@ mod deployment;
 mod dist;
 mod engines;
 mod fuzz;
+mod inspector;
 mod installed;
 mod instructions;
 mod interface;
@@ -57,7 +58,7 @@ cargo xtask TASK
   test          formatting, repository lints, lints and tests, except tests that need sockets, a terminal or a separate build;
                 a test program that passed before and has not changed is not run again
   test --all    all tests, documents, site, interface, single features, the oldest Rust, targets, deny, installed, browser,
-                clients, Python, npm, coding agents, mcp, engines, Restate, soak, deployment and fuzz
+                clients, Python, npm, inspector, coding agents, mcp, engines, Restate, soak, deployment and fuzz
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   clients       run published clients of each API against the gateway; installs them (needs Python, Node and a network)
@@ -66,6 +67,8 @@ cargo xtask TASK
                 that nothing grows
   npm           build the npm package, and test it in Node, Deno, Bun and Chromium, and with published clients (needs Node and a
                 network)
+  inspector     build the inspector's page in target/inspector, and test it in Chromium and in the command (needs Node and a
+                network); `build` instead only builds it
   coding-agents run published coding agents against the gateway, without a network; installs them (needs x86-64 Linux, Node
                 and a network); Claude Code only with --claude-code PROGRAM, which names an installed one
   mcp           run MCP's reference server and a published client against ours; installs them (needs Node and a network)
@@ -120,6 +123,8 @@ fn main() -> ExitCode {
         ["clients"] => clients::test(&root()),
         ["python", "soak", seconds] => python_package::soak(&root(), seconds),
         ["npm"] => npm::test(&root()),
+        ["inspector"] => inspector::test(&root()),
+        ["inspector", "build"] => inspector::build(&root()).map(drop),
         ["bench", "npm"] => npm::bench(&root()),
         ["python"] => python_package::test(&root(), QUICK),
         ["python", profile] => python_package::test(&root(), profile),
@@ -229,7 +234,7 @@ type Group = fn() -> Result<(), String>;
 
 /// Runs all tests, including those that need more than Rust.
 fn test_all() -> Result<(), String> {
-    let groups: [(&str, Group); 20] = [
+    let groups: [(&str, Group); 21] = [
         ("tests", || test(true)),
         ("documents", documents),
         ("site", || site::build(&root())),
@@ -243,6 +248,7 @@ fn test_all() -> Result<(), String> {
         ("clients", || clients::test(&root())),
         ("Python", || python_package::test(&root(), QUICK)),
         ("npm", || npm::test(&root())),
+        ("inspector", || inspector::test(&root())),
         ("coding agents", || coding_agents::test(&root(), None)),
         ("mcp", || mcp::test(&root())),
         ("engines", || engines::compare(&root())),

@@ -16,7 +16,7 @@ const MODULES: [(&str, &str, &str, u64); 2] = [
 /// The profile of the modules.
 const PROFILE: &str = "wasm";
 /// The features of WebAssembly that every engine since 2022 has.
-const WASM_FEATURES: [&str; 8] = [
+pub(crate) const WASM_FEATURES: [&str; 8] = [
     "bulk-memory",
     "bulk-memory-opt",
     "call-indirect-overlong",

@@ -10,13 +10,14 @@ use crate::{cargo, root, step};
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
-const WITHOUT_IO: [&str; 6] = [
+const WITHOUT_IO: [&str; 7] = [
     "plaincall-syntax",
     "plaincall-call",
     "plaincall-plan",
     "plaincall-wire",
     "plaincall",
     "plaincall-gateway",
+    "plaincall-report",
 ];
 
 /// The features of the agent that need Unix.

@@ -9,10 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::repository_lints::{files, read};
-use crate::{cargo_tool, links, step};
+use crate::{cargo_tool, inspector, links, step};
 
 /// The version of mdBook.
 const VERSION: &str = "0.5.4";
+
+/// The page about the inspector, its sentence about the website, and the link that the website has instead.
+const INSPECTOR: (&str, &str, &str) = (
+    "docs/inspector.md",
+    "The website contains it.",
+    "[Open the inspector](../inspector.html).",
+);
 
 /// The list of pages.
 const SUMMARY: &str = "docs/SUMMARY.md";
@@ -31,6 +38,10 @@ pub(crate) fn build(root: &Path) -> Result<(), String> {
     remove(&site)?;
     let mut book = Command::new(program);
     step("site", book.arg("build").arg(root))?;
+    if let Some(page) = inspector::build(root)? {
+        let to = site.join("inspector.html");
+        fs::copy(&page, &to).map_err(|error| format!("{}: {error}", to.display()))?;
+    }
     let broken = broken(&site)?;
     if broken.is_empty() {
         println!("== the website is in {}", site.display());
@@ -68,6 +79,12 @@ fn assemble(root: &Path, source: &Path) -> Result<(), String> {
         let text = read(&root.join(page))?;
         let folder = Path::new(page).parent().unwrap_or(Path::new(""));
         let mut page_text = text.clone();
+        if page == INSPECTOR.0 {
+            if !text.contains(INSPECTOR.1) {
+                return Err(format!("{page} does not contain `{}`", INSPECTOR.1));
+            }
+            page_text = page_text.replace(INSPECTOR.1, INSPECTOR.2);
+        }
         for (_, link) in links::links(&text) {
             let path = link.split('#').next().unwrap_or_default();
             if path.is_empty() || path.contains("://") {
@@ -152,7 +169,8 @@ fn normal(path: &Path) -> PathBuf {
 fn broken(site: &Path) -> Result<Vec<String>, String> {
     let mut broken = Vec::new();
     // The pages for printing and for unknown addresses repeat the others.
-    let skipped = ["print.html", "404.html", "toc.html"];
+    // The inspector has no links.
+    let skipped = ["print.html", "404.html", "toc.html", "inspector.html"];
     for page in files(site, "html") {
         let name = page.strip_prefix(site).unwrap_or(&page).to_owned();
         if skipped.iter().any(|skipped| name == Path::new(skipped)) {

@@ -202,9 +202,9 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/plaincall/tests/runs/statuses.rs", "cut off"),
     // The element of HTML.
     ("crates/agent/src/builtin/fetch/page.rs", "canvas"),
-    ("crates/cli/src/report/page/graph.js", "canvas"),
-    ("crates/cli/src/report/page/page.html", "canvas"),
-    ("crates/cli/src/report/page/timeline.js", "canvas"),
+    ("crates/report/src/page/graph.js", "canvas"),
+    ("crates/report/src/page/sections.html", "canvas"),
+    ("crates/report/src/page/timeline.js", "canvas"),
     // Foreign keys of a database.
     (
         "crates/call/tests/prompt/block-custom-one-call.txt",

@@ -8,6 +8,7 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::argument_error::ArgumentError;
+use crate::conversion_rule::ConversionRule;
 use crate::limits::Limits;
 use crate::pointer::{Pointer, PointerError, shown, unescape};
 use crate::text_type::TextType;
@@ -51,6 +52,7 @@ pub(crate) struct Leaf {
     pub(crate) text: Text,
     pub(crate) span: Span,
     pub(crate) text_type: TextType,
+    pub(crate) rule: ConversionRule,
 }
 
 impl Leaf {
@@ -61,6 +63,7 @@ impl Leaf {
             text: Text::Own(text.into()),
             span: Span::default(),
             text_type: TextType::Coerced,
+            rule: ConversionRule::Undeclared,
         }
     }
 }
@@ -85,6 +88,8 @@ pub struct Argument<'a> {
     pub text: &'a str,
     /// The location of the value; empty for an empty value.
     pub span: Span,
+    /// The rule by which [`to_value`](Arguments::to_value) converts the text.
+    pub rule: ConversionRule,
 }
 
 impl Arguments {
@@ -165,6 +170,7 @@ impl Arguments {
             pointer_span: leaf.pointer_span,
             text: self.text(leaf),
             span: leaf.span,
+            rule: leaf.rule,
         }
     }
 

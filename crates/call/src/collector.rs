@@ -12,6 +12,7 @@ use plaincall_syntax::{
 
 use crate::arguments::{Arguments, Leaf, Text};
 use crate::call::{Body, CallText, ToolCall};
+use crate::conversion_rule::ConversionRule;
 use crate::invisible::in_name;
 use crate::limits::Limits;
 use crate::pointer::{PointerError, shown};
@@ -337,6 +338,7 @@ impl Open {
             text,
             span: value.span,
             text_type: TextType::Coerced,
+            rule: ConversionRule::Undeclared,
         };
         let placed = if is_too_long {
             Err(self.arguments.refuse_too_long(&leaf, self.limits.depth()))

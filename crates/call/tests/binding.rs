@@ -556,3 +556,51 @@ fn written_back_as_emoji() {
         Err("`l`: it is empty, but an empty body means that it is missing"),
     );
 }
+
+/// Each value states the rule that converted it.
+#[test]
+fn the_rule_of_a_conversion() {
+    use plaincall_call::ConversionRule::{self, Body, Declared, Exact, Json, Text, Undeclared};
+    use serde_json::{Value, json};
+    let rule_of = |properties: Value, text: &str, has_body: bool| -> ConversionRule {
+        let schema = json!({"type": "object", "properties": properties});
+        let mut tool = ToolSpec::new("t")
+            .parameters_from_schema(&schema)
+            .expect("a schema");
+        if has_body {
+            tool = tool.body("v");
+        }
+        let document = Document::parse(text, &Dialect::auto()).expect("a dialect that works");
+        let call = document.calls().next().expect("a call");
+        let arguments = bind(&tool, call).expect("a valid call");
+        let argument = arguments.argument("v").expect("the argument");
+        argument.rule
+    };
+    let block = |value: &str| format!("!!!GADGET_START:t\n!!!ARG:v\n{value}\n!!!GADGET_END\n");
+    let either = json!({"v": {"type": ["integer", "string"]}});
+    let cases = [
+        (json!({"v": {}}), block("1"), Undeclared),
+        (json!({"v": {"type": "integer"}}), block("01"), Declared),
+        (json!({"v": {"type": "string"}}), block("1"), Declared),
+        (either.clone(), block("1"), Exact),
+        (either, block("01"), Text),
+        (
+            json!({"v": {"type": "array"}}),
+            "🛠️[t]\n{\"v\": [1]}\n🛠️[/end]".to_owned(),
+            Json,
+        ),
+        (
+            json!({"v": {"type": "string"}}),
+            "🛠️[t]\na\nb\n🛠️[/end]".to_owned(),
+            Body,
+        ),
+    ];
+    for (properties, text, expected) in cases {
+        assert_eq!(
+            rule_of(properties, &text, expected == Body),
+            expected,
+            "{text}"
+        );
+        assert!(!expected.to_string().ends_with('.'));
+    }
+}

@@ -74,7 +74,7 @@ function unreadable(width, least) {
     const size = parseFloat(getComputedStyle(element).fontSize);
     if (size < least) problems.push(`text of ${size} pixels: ${text}`);
     // A wide table scrolls, and a title that ends in "…" is in full elsewhere. Nothing else may hide a part of its text.
-    if (element.closest(".scroll, .row > .id, .row > .name, .call .reason")) continue;
+    if (element.closest(".spoken, .scroll, .row > .id, .row > .name, .call .reason")) continue;
     let [left, right] = [0, width];
     for (let outer = element; outer !== document.body; outer = outer.parentElement) {
       const edge = outer.getBoundingClientRect();

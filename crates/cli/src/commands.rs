@@ -19,6 +19,7 @@ mod conform;
 mod conversation;
 mod extract;
 mod grammar;
+mod inspect;
 mod man;
 pub(crate) mod mcp;
 mod models;
@@ -56,6 +57,7 @@ Measure how well your model writes calls:
 
 Check and run the calls of a reply:
   plaincall check reply.txt
+  plaincall inspect reply.txt -t tools.toml
   plaincall run reply.txt -t tools.toml
 
 Look at a run, also as a web page:
@@ -109,6 +111,7 @@ pub(crate) enum Command {
     Run(run::RunOptions),
     Serve(serve::ServeOptions),
     Show(show::ShowOptions),
+    Inspect(inspect::InspectOptions),
     Ask(ask::AskOptions),
     Chat(chat::ChatOptions),
     Models(models::ModelsOptions),
@@ -207,6 +210,7 @@ fn run_command(cli: Cli) -> Outcome {
         Command::Render(options) => render::render(&options, &mut output(color)),
         Command::Grammar(options) => grammar::print(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),
+        Command::Inspect(options) => inspect::inspect(&options, &mut output(color)),
         // Writes on its own threads and handles signals itself.
         Command::Ask(options) => ask::ask(&options, color),
         Command::Chat(options) => chat::chat(&options, color),

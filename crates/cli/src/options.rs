@@ -12,7 +12,6 @@
 
 mod agent;
 mod color;
-mod dialect;
 mod files;
 pub(crate) mod number;
 mod schema;
@@ -22,8 +21,8 @@ mod unclosed;
 
 pub(crate) use agent::AgentOptions;
 pub(crate) use color::Color;
-pub(crate) use dialect::{DialectOptions, SyntaxChoice};
 pub(crate) use files::FileOptions;
+pub(crate) use plaincall_config::{DialectOptions, SyntaxChoice};
 pub(crate) use schema::SchemaOption;
 pub(crate) use session::SessionOptions;
 pub(crate) use teaching::TeachingOptions;

@@ -1,6 +1,3 @@
-//! Reports about logged runs, as text and as an HTML page.
+//! Reports about logged runs, as text.
 
 pub(crate) mod lines;
-pub(crate) mod page;
-pub(crate) mod trace;
-pub(crate) mod transcript;

@@ -332,7 +332,11 @@ fn defaults(state: Option<&Path>) -> Node {
 }
 
 /// Returns the directory of Plaincall in the directory of a variable, or in `otherwise` below the home directory.
-fn directory(environment: &Environment, variable: &str, otherwise: &str) -> Option<PathBuf> {
+pub(crate) fn directory(
+    environment: &Environment,
+    variable: &str,
+    otherwise: &str,
+) -> Option<PathBuf> {
     // The XDG specification ignores relative paths.
     let value = environment.get(variable).map(Path::new);
     let base = match value.filter(|path| path.is_absolute()) {

@@ -2,14 +2,12 @@
 //!
 //! `run`, `ask` and `chat` send [UI events](event::UiEvent) to [displays](displays). A display either
 //! [draws in place](live) or [prints lines](plain). Both write the same [transcript](transcript) and use the same
-//! [table of calls](call_table).
+//! [table of calls](plaincall_report::call_table).
 
 mod address;
 mod answer;
 pub(crate) mod approval;
 pub(crate) mod call_line;
-pub(crate) mod call_table;
-pub(crate) mod critical;
 pub(crate) mod displays;
 pub(crate) mod event;
 pub(crate) mod excerpt;

@@ -1,10 +1,6 @@
-//! Input texts: reading, parsing and diagnostics.
+//! Input texts: reading and parsing.
 
-pub(crate) mod advice;
-pub(crate) mod diagnostics;
 pub(crate) mod event_line;
 pub(crate) mod input;
 pub(crate) mod json_error;
 pub(crate) mod json_line;
-pub(crate) mod rejections;
-pub(crate) mod source;

@@ -34,6 +34,7 @@
 //! ```
 
 mod deserialize;
+mod dialect_options;
 mod document;
 mod error;
 mod node;
@@ -44,6 +45,7 @@ pub mod settings;
 pub mod tools;
 mod values;
 
+pub use dialect_options::{DialectOptions, MarkerPlaces, SyntaxChoice};
 pub use document::{Document, Location};
 pub use error::{FileDiagnostic, FileError};
 pub use node::{Node, Origin, Value, child, dotted};

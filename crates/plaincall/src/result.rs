@@ -115,6 +115,20 @@ pub struct Because {
     pub root: Cause,
 }
 
+impl Because {
+    /// Creates a reason.
+    pub const fn new(link: Link, direct: Cause, root: Cause) -> Self {
+        Self { link, direct, root }
+    }
+}
+
+impl Cause {
+    /// Creates a cause.
+    pub const fn new(call: u32, id: Arc<str>) -> Self {
+        Self { call, id }
+    }
+}
+
 /// A call that made others be skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

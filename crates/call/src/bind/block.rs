@@ -117,6 +117,7 @@ impl<'s> Walk<'_, 's> {
         }
         if let Some(value) = self.arguments.leaves.get_mut(leaf) {
             value.text_type = spelling.text_type;
+            value.rule = spelling.rule;
         }
     }
 

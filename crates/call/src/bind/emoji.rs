@@ -11,6 +11,7 @@ use crate::argument_error::quoted;
 use crate::arguments::{Arguments, Leaf, Text};
 use crate::bind::{Problems, Undeclared, takes};
 use crate::call::ToolCall;
+use crate::conversion_rule::ConversionRule;
 use crate::json_text;
 use crate::pointer::escape;
 use crate::reply_diagnostic::ReplyDiagnostic;
@@ -57,7 +58,8 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
     };
     if let Some(parameter) = given {
         let name = &parameter.name;
-        place(&mut arguments, name, body, body_span, TextType::String);
+        let (text_type, rule) = (TextType::String, ConversionRule::Body);
+        place(&mut arguments, name, body, body_span, text_type, rule);
     }
     read_line(tool, &usage, &mut arguments, problems);
     if let Some(surplus) = surplus {
@@ -118,6 +120,7 @@ fn positional(
             text,
             span,
             TextType::Coerced,
+            ConversionRule::Undeclared,
         );
         if item.takes_rest {
             return None;
@@ -163,6 +166,7 @@ fn read_line(
         }
         if let Some(leaf) = arguments.leaves.get_mut(index) {
             leaf.text_type = spelling.text_type;
+            leaf.rule = spelling.rule;
         }
     }
 }
@@ -204,6 +208,7 @@ fn place(
     text: &str,
     span: Span,
     text_type: TextType,
+    rule: ConversionRule,
 ) -> bool {
     let leaf = Leaf {
         pointer: escape(name).into(),
@@ -211,6 +216,7 @@ fn place(
         text: Text::Own(text.into()),
         span,
         text_type,
+        rule,
     };
     arguments.place_member(name, leaf).is_ok()
 }
@@ -310,7 +316,14 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
             Value::String(text) => text,
             _ => raw,
         };
-        if !place(arguments, &name, text, span, spelling.text_type) {
+        if !place(
+            arguments,
+            &name,
+            text,
+            span,
+            spelling.text_type,
+            spelling.rule,
+        ) {
             let message = format!("duplicate key `{pointer}` in the body");
             let code = "duplicate_pointer";
             problems.push(ReplyDiagnostic::of_definition(

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::allowed_values::{AllowedValues, SchemaReader};
 use super::kinds::Kinds;
 use crate::argument_error::quoted;
+use crate::conversion_rule::ConversionRule;
 use crate::json_text;
 use crate::text_type::{TextType, decimal};
 
@@ -20,6 +21,7 @@ pub(crate) struct TypeError {
 #[derive(Debug)]
 pub(crate) struct Spelling {
     pub(crate) text_type: TextType,
+    pub(crate) rule: ConversionRule,
     pub(crate) type_error: Option<TypeError>,
 }
 
@@ -49,8 +51,9 @@ impl<'s> SchemaReader<'s> {
         let stated = allowed.stated();
         let kinds = stated.kinds();
         let is_beside_string = kinds.has(Kinds::STRING) && self.allows(&stated, &Value::from(text));
-        let fitting = |text_type| Spelling {
+        let fitting = |text_type, rule| Spelling {
             text_type,
+            rule,
             type_error: None,
         };
         let mut found = candidates(kinds, text).filter(|(_, value)| self.allows(&stated, value));
@@ -59,13 +62,19 @@ impl<'s> SchemaReader<'s> {
                 text_type.fitting_beside_string(text).is_some()
             };
             let meant = found.find(is_meant);
-            return fitting(meant.map_or(TextType::String, |(text_type, _)| text_type));
+            return match meant {
+                Some((text_type, _)) => fitting(text_type, ConversionRule::Exact),
+                None if kinds == Kinds::STRING => {
+                    fitting(TextType::String, ConversionRule::Declared)
+                }
+                None => fitting(TextType::String, ConversionRule::Text),
+            };
         }
         if let Some((text_type, _)) = found.next() {
-            return fitting(text_type);
+            return fitting(text_type, ConversionRule::Declared);
         }
         if allowed.is_open() {
-            return fitting(TextType::Coerced);
+            return fitting(TextType::Coerced, ConversionRule::Undeclared);
         }
         // A text that does not match stays a string, if a string is allowed or there is no other type.
         let nearest = if kinds.has(Kinds::STRING) {
@@ -78,6 +87,7 @@ impl<'s> SchemaReader<'s> {
             .is_some_and(|(text_type, _)| *text_type == TextType::Json);
         Spelling {
             text_type: nearest.map_or(TextType::String, |(text_type, _)| text_type),
+            rule: ConversionRule::Declared,
             type_error: Some(type_error(&stated, kinds, text, is_inside)),
         }
     }
@@ -99,6 +109,7 @@ impl<'s> SchemaReader<'s> {
         if allowed.is_open() || self.allows(allowed, value) {
             return Spelling {
                 text_type,
+                rule: ConversionRule::Json,
                 type_error: None,
             };
         }
@@ -113,6 +124,7 @@ impl<'s> SchemaReader<'s> {
         type_error.found = quoted(text);
         Spelling {
             text_type,
+            rule: ConversionRule::Json,
             type_error: Some(type_error),
         }
     }

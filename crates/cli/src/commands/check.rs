@@ -1,26 +1,23 @@
 //! `plaincall check`: report errors in text.
 
-mod every_split;
-
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plaincall_call::Stop;
+use plaincall_report::diagnostics::{Diagnostics, Entry, RunSettings, counted};
+use plaincall_report::source::{Counter, Source};
+use plaincall_report::splits::{SplitCheck, splits};
 use plaincall_syntax::Dialect;
 use plaincall_syntax::Span;
 use serde_json::{Value, json};
 
-use crate::commands::check::every_split::try_splits;
 use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
 use crate::sanitize::sanitize;
 use crate::status::{Failure, Outcome, Status, print_error};
 use crate::terminal::excerpt::{Excerpt, Excerpts};
 use crate::terminal::listing::{Detail, Listing};
-use crate::text::diagnostics::{Diagnostics, Entry, counted};
 use crate::text::input::{Input, or_stdin, stop_at_end};
-use crate::text::rejections::RunSettings;
-use crate::text::source::{Counter, Source};
 
 /// Report errors in text, with source excerpts.
 ///
@@ -200,15 +197,26 @@ impl Report {
     /// Reports whether the result depends on chunk boundaries.
     fn write_splits(&self, dialect: &Dialect, output: &mut Output) -> Result<Status, Failure> {
         let name = sanitize(&self.source.name);
-        let (status, message) = match try_splits(self.source.text.as_bytes(), dialect)? {
-            Ok(tried) => (
+        let text = self.source.text.as_bytes();
+        let check = SplitCheck::new(text, dialect)?;
+        let mut tried = 0;
+        let mut difference = None;
+        for split in splits(text.len()) {
+            difference = check.difference(&split)?;
+            if difference.is_some() {
+                break;
+            }
+            tried += 1;
+        }
+        let (status, message) = match difference {
+            None => (
                 Status::Success,
                 format!(
                     "the result is the same for all chunk boundaries: {} tested",
                     counted(tried, "split")
                 ),
             ),
-            Err(difference) => (
+            Some(difference) => (
                 Status::Failed,
                 format!("{difference}; please report this as a bug"),
             ),

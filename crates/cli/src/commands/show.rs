@@ -4,15 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{Dialect, RunEvent, log::Record};
+use plaincall_report::trace::Trace;
+use plaincall_report::{log, page};
 
-use crate::commands::run::note::Note;
 use crate::environment::Environment;
 use crate::output::Output;
 use crate::replacement::replace;
-use crate::report::trace::Trace;
-use crate::report::{lines, page};
-use crate::session::Note as SessionNote;
+use crate::report::lines;
 use crate::status::{Failure, Outcome, Status, cannot_write, print_error, print_note};
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::summary::Layout;
@@ -53,32 +51,10 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
         check_not_same_file(&options.file, page)?;
     }
     let (name, bytes) = read_input(&options.file)?;
-    let (record, error) = Record::read_as_far_as_possible(&bytes);
-    if record.events.is_empty()
-        && let Some(error) = error
-    {
-        return Err(Failure::Runtime(format!("cannot show {name}: {error}")));
-    }
-    let mut trace = Trace::of(&record.events, &dialect(&record.events));
-    if let Some(torn) = &record.torn {
-        trace.problems.push(format!(
-            "the last line (line {}, {} bytes) is incomplete after a crash; {}",
-            torn.line,
-            torn.bytes,
-            if torn.may_be_start {
-                "it may be the start of a call of a tool that writes"
-            } else {
-                "it is ignored"
-            }
-        ));
-    }
-    let status = match &error {
-        Some(error) => {
-            trace
-                .problems
-                .push(format!("{error}; the rest of the log is not shown"));
-            Status::Failed
-        }
+    let (trace, error) = log::trace(&bytes)
+        .map_err(|error| Failure::Runtime(format!("cannot show {name}: {error}")))?;
+    let status = match error {
+        Some(_) => Status::Failed,
         None => Status::Success,
     };
     match &options.html {
@@ -95,16 +71,6 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
         }
     }
     Ok(status)
-}
-
-/// Returns the dialect of the run's replies from its note. Without a note, both syntaxes are tried.
-fn dialect(events: &[RunEvent]) -> Dialect {
-    let from_note = events.iter().find_map(|event| match event {
-        RunEvent::Run(begin) if SessionNote::of(begin).is_some() => SessionNote::dialect(begin),
-        RunEvent::Run(begin) => Note::from_json(&begin.note).ok()?.syntax.dialect().ok(),
-        _ => None,
-    });
-    from_note.unwrap_or_else(Dialect::auto)
 }
 
 fn print(trace: &Trace, options: &ShowOptions, output: &mut Output) -> Result<(), Failure> {

@@ -8,9 +8,9 @@ use plaincall::{
     events::{Admission, AdmittedBy, Author, RunBegin, Usage},
     result::{Because, Link},
 };
+use plaincall_report::trace::Segment;
+use plaincall_report::trace::{Attempt, Call, Trace, Turn};
 
-use crate::report::trace::{Attempt, Call, Trace, Turn};
-use crate::report::transcript::Segment;
 use crate::terminal::call_line::{outcome, status_word};
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::human;

@@ -1,12 +1,10 @@
 //! The note at the beginning of a session's log, for commands that resume the session. It holds no secrets.
 
-use plaincall::{Dialect, events::RunBegin};
+use plaincall::events::RunBegin;
 use plaincall_config::settings::Model;
+use plaincall_report::log::CHAT as PROGRAM;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// The program name in notes of `ask` and `chat`.
-const PROGRAM: &str = "plaincall chat";
 
 /// The agent, the model and how it was taught. A conversation keeps its dialect.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,15 +33,6 @@ impl Note {
         let note = begin.note.get("program")?;
         let parsed: Self = serde_json::from_value(note.clone()).ok()?;
         (parsed.program == PROGRAM).then_some(parsed)
-    }
-
-    /// Returns the dialect of a conversation, with its key.
-    pub(crate) fn dialect(begin: &RunBegin) -> Option<Dialect> {
-        let dialect = Self::of(begin)?.teaching.conversation();
-        Some(match begin.note.get("key").and_then(Value::as_str) {
-            Some(key) => dialect.keyed(key),
-            None => dialect,
-        })
     }
 
     pub(crate) fn to_json(&self) -> Value {

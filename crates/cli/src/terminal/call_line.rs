@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anstyle::Style;
 use plaincall::{CallResult, Status};
+use plaincall_report::call_table::{Call, CallTable, State};
 
-use crate::terminal::call_table::{Call, CallTable, State};
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::human;
 use crate::terminal::line::{Line, indented};

@@ -1,5 +1,6 @@
 //! The UI events of a run or an answer.
 
+use plaincall_report::call_table::CallTable;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -54,6 +55,25 @@ pub(crate) enum UiEvent {
         notify: oneshot::Sender<()>,
         is_back: Receiver<()>,
     },
+}
+
+impl UiEvent {
+    /// Applies the event to a table of calls.
+    pub(crate) fn apply_to(&self, table: &mut CallTable) {
+        match self {
+            Self::Call { call, id, name } => {
+                table.begin(*call, id, name);
+            }
+            Self::Value {
+                call,
+                pointer,
+                text,
+            } => table.add_value(*call, pointer.as_ref(), text),
+            Self::Run(event) => table.apply_run_event(event),
+            Self::TurnStart(_) => table.begin_reply(),
+            _ => {}
+        }
+    }
 }
 
 /// Formats events as text for one output.

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use anstyle::Style;
 use plaincall::Status;
+use plaincall_report::call_table::{Call, CallTable, State};
 
 use crate::terminal::call_line::open_line;
-use crate::terminal::call_table::{Call, CallTable, State};
 use crate::terminal::event::{Display, UiEvent};
 use crate::terminal::human;
 use crate::terminal::line::Line;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anstyle::Style;
 use plaincall::{CallResult, Status};
+use plaincall_report::call_table::{Call, CallTable};
 
 use crate::terminal::call_line::{outcome, status_word};
-use crate::terminal::call_table::{Call, CallTable};
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::human;
 use crate::terminal::line::Line;

@@ -11,9 +11,9 @@
 use std::time::Duration;
 
 use anstyle::Style;
+use plaincall_report::call_table::{Call, CallTable};
+use plaincall_report::critical::critical_path;
 
-use crate::terminal::call_table::{Call, CallTable};
-use crate::terminal::critical::critical_path;
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::human;
 use crate::terminal::line::Line;

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use anstyle::Style;
 use plaincall::{RunEvent, Status};
+use plaincall_report::call_table::CallTable;
 
 use crate::terminal::call_line::{ended_lines, output_lines, started_line};
-use crate::terminal::call_table::CallTable;
 use crate::terminal::event::UiEvent;
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::human;
@@ -92,7 +92,7 @@ impl<S: TextOutput> Transcript<S> {
     }
 
     pub(crate) fn handle(&mut self, event: &UiEvent) {
-        self.table.apply(event);
+        event.apply_to(&mut self.table);
         match event {
             UiEvent::Start => {
                 self.table = CallTable::default();

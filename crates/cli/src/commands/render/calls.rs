@@ -7,6 +7,7 @@ use plaincall_call::{
     json::parse as parse_json,
     render::{JsonCall, render_call},
 };
+use plaincall_report::source::Counter;
 use plaincall_syntax::{Dialect, Escaper};
 use plaincall_syntax::{Span, Syntax, Termination};
 use serde::Deserialize;
@@ -19,7 +20,6 @@ use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, print_error};
 use crate::text::input::{read_input, without_bom};
 use crate::text::json_error::describe;
-use crate::text::source::Counter;
 
 /// Writes calls as text.
 pub(super) struct Writer {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::options::DialectOptions;
 
 /// The program name in notes of `run`.
-pub(crate) const PROGRAM: &str = "plaincall run";
+pub(crate) use plaincall_report::log::RUN as PROGRAM;
 
 /// The files and options of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

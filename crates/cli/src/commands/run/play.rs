@@ -8,6 +8,7 @@ use plaincall::{CallResult, Run, RunEvent, Stop, TurnEvent, TurnResults};
 use plaincall_call::{
     CallError, Limits, MissingEnd, ReplyCheck, ReplyItem, ReplyReader, ToolSet, Unclosed,
 };
+use plaincall_report::diagnostics::near_misses_outside_calls;
 use tokio::time::{self, sleep_until, timeout};
 
 use crate::commands::run::RunOptions;
@@ -22,7 +23,6 @@ use crate::terminal::displays::{Content, Displays};
 use crate::terminal::event::UiEvent;
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::printer::post;
-use crate::text::diagnostics::near_misses_outside_calls;
 use crate::text::input::stop_at_end;
 
 /// How long a display that blocks delays the end of an interrupted run.

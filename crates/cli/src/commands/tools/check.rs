@@ -7,6 +7,8 @@ use clap::Args;
 use plaincall::{Effect, Rules, call::ToolSpec};
 use plaincall_call::prompt::{PromptOptions, PromptPart, prompt};
 use plaincall_config::{Document, Node, child};
+use plaincall_report::diagnostics::counted;
+use plaincall_report::source::Counter;
 use plaincall_syntax::Dialect;
 use plaincall_syntax::Severity;
 
@@ -15,8 +17,6 @@ use crate::output::{Output, is_quiet};
 use crate::sanitize::sanitize;
 use crate::status::{Failure, Outcome, Status, print_note};
 use crate::terminal::excerpt::{Excerpt, Excerpts};
-use crate::text::diagnostics::counted;
-use crate::text::source::Counter;
 
 /// Estimated bytes per token in definitions.
 const TOKEN_BYTES: usize = 4;

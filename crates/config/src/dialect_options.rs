@@ -1,0 +1,174 @@
+//! The options of a dialect: of the command line, of the note in a log, and of the inspector.
+
+#![allow(
+    clippy::doc_markdown,
+    clippy::struct_excessive_bools,
+    reason = "the comments are the help of independent options"
+)]
+
+use plaincall_call::SyntaxOption;
+use plaincall_syntax::{Dialect, DialectError};
+use serde::{Deserialize, Serialize};
+
+/// The dialect of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(feature = "clap", command(next_help_heading = "Syntax"))]
+pub struct DialectOptions {
+    /// The syntax. `auto` uses the syntax of the first call. Default: `block` if a marker is set, else `auto`.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SYNTAX"))]
+    pub syntax: Option<SyntaxChoice>,
+
+    /// The start marker of the block syntax.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "MARKER", allow_hyphen_values = true)
+    )]
+    pub start_prefix: Option<String>,
+
+    /// The end marker of the block syntax.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "MARKER", allow_hyphen_values = true)
+    )]
+    pub end_prefix: Option<String>,
+
+    /// The argument marker of the block syntax.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "MARKER", allow_hyphen_values = true)
+    )]
+    pub arg_prefix: Option<String>,
+
+    /// Where markers of the block syntax are recognized inside a call.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "WHERE", default_value = "line-start")
+    )]
+    pub markers: MarkerPlaces,
+
+    /// Accept only the canonical form of the emoji marker.
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub strict: bool,
+
+    /// Accept ` /]` as the end of an emoji call without a body.
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub self_closing: bool,
+
+    /// Enable escapes: a backslash before the last character of a marker makes it content.
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub escaped: bool,
+
+    /// A key of letters and digits that is part of every marker.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "KEY"))]
+    pub key: Option<String>,
+
+    /// The markers around reasoning. Calls inside reasoning are ignored.
+    ///
+    /// For `run`, the open marker is recognized only as the first non-blank text of the reply.
+    #[cfg_attr(feature = "clap", arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], allow_hyphen_values = true))]
+    pub reasoning: Option<Vec<String>>,
+
+    /// Start inside reasoning.
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub in_reasoning: bool,
+}
+
+/// The syntax of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum SyntaxChoice {
+    /// The block syntax.
+    Block,
+    /// The emoji-bracket syntax.
+    Emoji,
+    /// The syntax of the first call.
+    Auto,
+}
+
+/// Where markers of the block syntax are recognized inside a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkerPlaces {
+    /// At the start of a line.
+    #[default]
+    LineStart,
+    /// Anywhere.
+    Anywhere,
+}
+
+impl DialectOptions {
+    /// Returns the dialect of the options.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid combination.
+    pub fn dialect(&self) -> Result<Dialect, DialectError> {
+        Ok(self.with_start(self.outside_reasoning()?))
+    }
+
+    /// Returns the dialect for a text that starts outside reasoning.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid combination.
+    pub fn outside_reasoning(&self) -> Result<Dialect, DialectError> {
+        self.plain(self.default_syntax()).dialect()
+    }
+
+    /// Returns the dialect for a reply that is run. Reasoning may come first, between `<think>` and `</think>` unless
+    /// other markers are set.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid combination.
+    pub fn of_reply(&self, no_reasoning: bool) -> Result<Dialect, DialectError> {
+        let mut options = self.plain(self.default_syntax());
+        options.leading_reasoning = match options.reasoning.take() {
+            None if no_reasoning => return options.dialect(),
+            None => Some(Dialect::THINK.map(str::to_owned).into()),
+            given => given,
+        };
+        options.in_reasoning = self.in_reasoning;
+        options.dialect()
+    }
+
+    fn default_syntax(&self) -> SyntaxChoice {
+        let default = match (&self.start_prefix, &self.end_prefix, &self.arg_prefix) {
+            (None, None, None) => SyntaxChoice::Auto,
+            _ => SyntaxChoice::Block,
+        };
+        self.syntax.unwrap_or(default)
+    }
+
+    /// Returns the options without `--in-reasoning`.
+    fn plain(&self, syntax: SyntaxChoice) -> plaincall_call::DialectOptions {
+        let mut options = plaincall_call::DialectOptions::default();
+        options.syntax = match syntax {
+            SyntaxChoice::Block => SyntaxOption::Block,
+            SyntaxChoice::Emoji => SyntaxOption::Emoji,
+            SyntaxChoice::Auto => SyntaxOption::Auto,
+        };
+        options.start.clone_from(&self.start_prefix);
+        options.end.clone_from(&self.end_prefix);
+        options.arg.clone_from(&self.arg_prefix);
+        options.markers_anywhere = self.markers == MarkerPlaces::Anywhere;
+        options.strict = self.strict;
+        options.self_closing = self.self_closing;
+        options.escaped = self.escaped;
+        options.key.clone_from(&self.key);
+        if let Some([open, close]) = self.reasoning.as_deref() {
+            options.reasoning = Some((open.clone(), close.clone()));
+        }
+        options
+    }
+
+    /// Applies `--in-reasoning`.
+    pub fn with_start(&self, dialect: Dialect) -> Dialect {
+        if self.in_reasoning {
+            dialect.in_reasoning()
+        } else {
+            dialect
+        }
+    }
+}

@@ -1,0 +1,16 @@
+// The page of `plaincall show`: shows the trace in it.
+
+addEventListener("DOMContentLoaded", () => {
+  listeners.opened.push(buildHead);
+  buildFilters();
+  buildTranscript();
+  buildViews();
+  listeners.chosen.push(details);
+  buildTimeline();
+  buildGraph();
+  openTrace(JSON.parse(byId("data").textContent));
+  const [, wantedView, wanted] = /^#(transcript|timeline|graph)?\/?(?:call-(\d+))?$/.exec(location.hash) ?? [];
+  view(isNarrow.matches ? wantedView ?? "transcript" : wantedView === "graph" ? "graph" : "timeline");
+  if (wanted !== undefined && calls[wanted]) choose(Number(wanted), "address");
+  performance.mark("shown");
+});

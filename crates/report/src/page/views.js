@@ -1,0 +1,59 @@
+// The views, of which one is shown, and the keys.
+
+const isNarrow = matchMedia("(max-width: 820px)");
+
+/** @param {string} name */
+function view(name) {
+  document.body.dataset.view = name;
+  keepAddress();
+  for (const tab of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[role=tab]"))) {
+    const isOn = tab.id === `tab-${name}`;
+    tab.setAttribute("aria-selected", String(isOn));
+    tab.tabIndex = isOn ? 0 : -1;
+  }
+  notify("view", name);
+}
+
+function buildViews() {
+  const tabs = () => [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[role=tab]"))].filter((tab) => tab.offsetParent !== null);
+  byId("views").addEventListener("click", (event) => {
+    const tab = event.target.closest("[role=tab]");
+    if (tab) view(tab.id.slice(4));
+  });
+  byId("views").addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!by) return;
+    const all = tabs();
+    const next = all[(all.findIndex((tab) => tab === document.activeElement) + by + all.length) % all.length];
+    view(next.id.slice(4));
+    next.focus();
+  });
+  isNarrow.addEventListener("change", () => {
+    if (!isNarrow.matches && document.body.dataset.view === "transcript") view("timeline");
+  });
+  addEventListener("resize", () => notify("resized"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => notify("resized"));
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") {
+      if (document.activeElement === byId("search")) byId("search").blur();
+      else choose(null, "key");
+      return;
+    }
+    if (/** @type {HTMLElement} */ (event.target).closest("input, textarea, select")) return;
+    const number = Number(event.key);
+    const numbered = tabs().filter((tab) => !tab.classList.contains("narrow"))[number - 1];
+    /** @type {Record<string, () => void>} */
+    const acts = {
+      "/": () => byId("search").focus(),
+      j: () => step(1, "key"),
+      k: () => step(-1, "key"),
+    };
+    const act = numbered ? () => view(numbered.id.slice(4)) : acts[event.key];
+    if (act) {
+      event.preventDefault();
+      act();
+    }
+  });
+}
+

@@ -1,0 +1,178 @@
+//! The calls that `run` would reject, according to the text and the tool definitions.
+
+use plaincall::plan::{DeclaredCall, RejectReason, dependency_errors};
+use plaincall_call::{
+    CallError, Document, Effect, MissingEnd, ReplyCheck, ReplyDiagnostic, Stop, SuspectMarker,
+    ToolCall, ToolSet, ToolSpec, Unclosed,
+};
+use plaincall_syntax::{Code, Dialect, DialectError, Section};
+use plaincall_syntax::{Severity, Span, Termination};
+
+use crate::advice::{
+    AFTER_UNCLOSED, DEPENDENCY_CYCLE, END_MARKER_IN_VALUE, MAYBE_REASONING, NOT_CLOSED,
+    SELF_DEPENDENCY, UNKNOWN_ID,
+};
+
+/// The settings with which `run` would read a text.
+#[derive(Clone, Copy, Debug)]
+pub struct RunSettings<'r> {
+    /// The dialect, with leading reasoning.
+    pub dialect: &'r Dialect,
+    /// The tools. Without them, problems that depend on a tool are warnings.
+    pub tools: Option<&'r ToolSet>,
+    /// How calls without an end marker are handled.
+    pub unclosed: Unclosed,
+    /// How the text ended.
+    pub stop: Stop,
+}
+
+/// The diagnostics of `run` for a text.
+pub(crate) struct Rejections {
+    pub(crate) diagnostics: Vec<ReplyDiagnostic>,
+    /// The start of each call without an end marker.
+    pub(crate) unclosed: Vec<usize>,
+}
+
+impl Rejections {
+    /// Validates the calls as `run` does, except for approval.
+    pub(crate) fn of(document: &Document, run: RunSettings<'_>) -> Result<Self, DialectError> {
+        let mut rejections = Self {
+            diagnostics: Vec::new(),
+            unclosed: Vec::new(),
+        };
+        let mut check = ReplyCheck::new(run.dialect, run.unclosed)?;
+        // The decision for a tool that only reads.
+        let mut lenient = check.clone();
+        let reads = ToolSpec::new("").effect(Effect::Read);
+        let uncertain = uncertain_calls(document);
+        let mut declared = Vec::new();
+        for call in document.calls() {
+            let tool = run.tools.and_then(|tools| tools.get(&call.name));
+            let decision = check.may_run(call, tool, run.stop);
+            let lenient_decision = lenient.may_run(call, Some(&reads), run.stop);
+            let is_invalid = run.tools.is_some_and(|tools| match tool {
+                Some(_) => tools.bind(call).is_err(),
+                None => true,
+            });
+            let is_rejected = match run.tools {
+                Some(_) => decision.is_err(),
+                None => lenient_decision.is_err(),
+            };
+            let next = uncertain.partition_point(|span| span.end <= call.span.start);
+            let is_uncertain = uncertain
+                .get(next)
+                .is_some_and(|span| span.start <= call.span.start);
+            let is_unusable = is_rejected || is_invalid || is_uncertain;
+            declared.push(DeclaredCall::new(&call.id, &call.dependencies).invalid(is_unusable));
+            if is_uncertain && let Some([_, close]) = run.dialect.reasoning_markers() {
+                let reason = CallError::MaybeReasoning(close.to_owned());
+                let (severity, section) = (Severity::Error, Section::StrayReasoning);
+                rejections.push(MAYBE_REASONING, severity, call, section, reason.to_string());
+            }
+            let severity = match (&decision, run.tools) {
+                (Err(error), _) if is_missing_end(error, MissingEnd::MarkerInside) => {
+                    Severity::Error
+                }
+                (Err(_), Some(_)) => Severity::Error,
+                _ => Severity::Warning,
+            };
+            rejections.push_decision(call, decision, severity);
+        }
+        let calls: Vec<&ToolCall> = document.calls().collect();
+        for (index, reason) in dependency_errors(declared) {
+            let Some(call) = calls.get(index) else {
+                continue;
+            };
+            let (code, severity) = match reason {
+                RejectReason::SelfDependency { .. } => (SELF_DEPENDENCY, Severity::Error),
+                RejectReason::Cycle { .. } => (DEPENDENCY_CYCLE, Severity::Error),
+                // The id may be in an earlier reply.
+                RejectReason::UnknownIds { .. } => (UNKNOWN_ID, Severity::Warning),
+                // The document reports all other reasons.
+                _ => continue,
+            };
+            rejections.push(code, severity, call, Section::Ids, reason.to_string());
+        }
+        Ok(rejections)
+    }
+
+    /// Adds the decision about the end of a call.
+    fn push_decision(
+        &mut self,
+        call: &ToolCall,
+        decision: Result<Option<SuspectMarker>, CallError>,
+        severity: Severity,
+    ) {
+        let is_closed = call.termination == Termination::Explicit;
+        if !is_closed {
+            self.unclosed.push(call.span.start);
+        }
+        let (code, severity, message) = match decision {
+            Err(error) if is_missing_end(&error, MissingEnd::AfterUnclosed) => {
+                (AFTER_UNCLOSED, severity, error.to_string())
+            }
+            Ok(Some(suspect)) => {
+                let message = format!("{suspect}: in a run, this call needs approval");
+                (END_MARKER_IN_VALUE, Severity::Warning, message)
+            }
+            // The document and the tool definitions report all other errors.
+            Ok(None) | Err(CallError::Malformed(_) | CallError::DuplicateId(_)) if is_closed => {
+                return;
+            }
+            Ok(None) | Err(CallError::Malformed(_) | CallError::DuplicateId(_)) => {
+                let message = match call.termination {
+                    Termination::NextCall => "the next call starts before this call is closed",
+                    _ => "the text ends before this call is closed",
+                };
+                (NOT_CLOSED, Severity::Warning, message.to_owned())
+            }
+            Err(error) => (NOT_CLOSED, severity, error.to_string()),
+        };
+        self.push(code, severity, call, Section::Complete, message);
+    }
+
+    fn push(
+        &mut self,
+        code: &'static str,
+        severity: Severity,
+        call: &ToolCall,
+        section: Section,
+        message: String,
+    ) {
+        let span = call.header_span;
+        self.diagnostics
+            .push(diagnostic(code, severity, span, section, message));
+    }
+}
+
+/// Creates a diagnostic that does not concern an argument.
+pub(crate) fn diagnostic(
+    code: &'static str,
+    severity: Severity,
+    span: Span,
+    section: Section,
+    message: String,
+) -> ReplyDiagnostic {
+    ReplyDiagnostic::new(code, severity, section, span, message)
+}
+
+/// Returns whether a call was rejected for this missing end.
+fn is_missing_end(error: &CallError, which: MissingEnd) -> bool {
+    matches!(error, CallError::NotClosed { why, .. } if *why == which)
+}
+
+/// Returns the spans in which calls are uncertain because of a stray close marker (`spec/common.md` 5.2).
+fn uncertain_calls(document: &Document) -> Vec<Span> {
+    let mut uncertain = Vec::new();
+    let mut start = 0;
+    for diagnostic in &document.diagnostics {
+        let is = |code: Code| diagnostic.code == code.name();
+        if is(Code::StrayReasoningClose) {
+            uncertain.push(Span::new(start, diagnostic.span.end));
+        }
+        if is(Code::StrayReasoningOpen) || is(Code::StrayReasoningClose) {
+            start = diagnostic.span.end;
+        }
+    }
+    uncertain
+}

@@ -1,0 +1,72 @@
+//! The operations of the page.
+
+use plaincall_report::log;
+use serde::{Deserialize, Serialize};
+
+use crate::detect::detect;
+use crate::replay::{every_split, replay};
+use crate::reply::reply;
+use crate::settings::{Inspected, Settings};
+use crate::texts;
+
+#[derive(Deserialize)]
+#[serde(tag = "operation", rename_all = "snake_case")]
+enum Operation {
+    /// The detection of a log or a dialect.
+    Detect,
+    /// The trace of a log, which is the reply.
+    Log,
+    /// Everything about a reply.
+    Reply { settings: Settings },
+    /// A moment after some chunks.
+    Replay {
+        settings: Settings,
+        size: usize,
+        chunks: usize,
+    },
+    /// Tries some of the splits.
+    Splits {
+        settings: Settings,
+        from: usize,
+        count: usize,
+    },
+    /// The system prompt.
+    Prompt { settings: Settings },
+    /// The message about invalid calls.
+    Repair { settings: Settings },
+    /// A grammar.
+    Grammar { settings: Settings, engine: String },
+}
+
+/// Performs an operation, and returns its output as JSON.
+pub(crate) fn perform(operation: &[u8], tools: &[u8], text: &[u8]) -> Result<Vec<u8>, String> {
+    let operation = serde_json::from_slice(operation).map_err(|error| error.to_string())?;
+    let inspect = |settings: Settings| Inspected::new(settings, tools, text);
+    match operation {
+        Operation::Detect => json(&detect(text)),
+        Operation::Log => {
+            let (trace, _) = log::trace(text).map_err(|error| error.to_string())?;
+            json(&trace)
+        }
+        Operation::Reply { settings } => json(&reply(&inspect(settings)?)?),
+        Operation::Replay {
+            settings,
+            size,
+            chunks,
+        } => json(&replay(&inspect(settings)?, size, chunks)?),
+        Operation::Splits {
+            settings,
+            from,
+            count,
+        } => json(&every_split(&inspect(settings)?, from, count)?),
+        Operation::Prompt { settings } => json(&texts::prompt_text(&inspect(settings)?)?),
+        Operation::Repair { settings } => json(&texts::repair(&inspect(settings)?)?),
+        Operation::Grammar { settings, engine } => {
+            json(&texts::grammar_text(&inspect(settings)?, &engine)?)
+        }
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>, String> {
+    serde_json::to_vec(value).map_err(|error| error.to_string())
+}

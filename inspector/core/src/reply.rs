@@ -1,0 +1,202 @@
+//! Everything about a reply.
+
+use plaincall_call::document::BoundCall;
+use plaincall_call::grammar::Engine;
+use plaincall_call::openai::openai_calls;
+use plaincall_call::{Argument, Arguments, ToolCall, ToolSpec};
+use plaincall_report::diagnostics::{Diagnostics, Entry};
+use plaincall_report::source::Counter;
+use plaincall_report::trace::Trace;
+use plaincall_syntax::{ByteParser, MarkerUse, Syntax};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::parts::{Part, Parts};
+use crate::settings::Inspected;
+
+/// A reply with its interpretation. Positions are bytes of the text.
+#[derive(Serialize)]
+pub(crate) struct Reply {
+    /// The text, if the page has other bytes, because they are not UTF-8.
+    text: Option<String>,
+    syntax: Option<&'static str>,
+    markers: Vec<(&'static str, String)>,
+    parts: Vec<Part>,
+    diagnostics: Vec<DiagnosticView>,
+    calls: Vec<CallView>,
+    trace: Trace,
+    tool_calls: Vec<Value>,
+    skipped: Vec<Skipped>,
+    tools: Option<usize>,
+    engines: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct DiagnosticView {
+    code: &'static str,
+    severity: &'static str,
+    message: String,
+    help: Option<String>,
+    suggestion: Option<String>,
+    /// The section of the specification.
+    rule: String,
+    start: usize,
+    end: usize,
+    line: usize,
+    column: usize,
+}
+
+#[derive(Serialize)]
+struct CallView {
+    start: usize,
+    end: usize,
+    line: usize,
+    syntax: &'static str,
+    termination: &'static str,
+    is_id_automatic: bool,
+    values: Vec<ValueView>,
+    problems: Vec<String>,
+}
+
+/// A value, and how it was read.
+#[derive(Serialize)]
+struct ValueView {
+    pointer: String,
+    text: String,
+    json: Option<String>,
+    declared: Option<String>,
+    rule: Option<String>,
+    start: usize,
+    end: usize,
+}
+
+#[derive(Serialize)]
+struct Skipped {
+    index: usize,
+    id: String,
+    reasons: Vec<String>,
+}
+
+pub(crate) fn reply(inspected: &Inspected) -> Result<Reply, String> {
+    let source = &inspected.source;
+    let run = inspected.run();
+    let mut parser = ByteParser::new(run.dialect).map_err(|error| error.to_string())?;
+    let mut parts = Parts::default();
+    for event in parser.feed(source.text.as_bytes()) {
+        parts.push(&event);
+    }
+    for event in parser.finish() {
+        parts.push(&event);
+    }
+    let read = inspected.decided()?;
+    let mut counter = Counter::new(source.text.as_bytes());
+    let mut calls = Vec::new();
+    for (call, decision) in read.document.calls().zip(&read.decisions) {
+        let tool = run.tools.and_then(|tools| tools.get(&call.name));
+        let bound = run.tools.map(|tools| BoundCall::new(call, tools));
+        let bound = bound.and_then(|bound| bound.arguments.ok());
+        let problems = decision.problems.iter().map(|it| it.message.clone());
+        calls.push(CallView {
+            start: call.span.start,
+            end: call.span.end,
+            line: counter.position(call.span.start).0,
+            syntax: call.syntax.name(),
+            termination: call.termination.name(),
+            is_id_automatic: call.is_id_automatic,
+            values: values(call, tool, bound.as_ref()),
+            problems: problems.collect(),
+        });
+    }
+    let openai = openai_calls(&read.document, inspected.check()?, run.stop, run.tools);
+    let skipped = openai.skipped.into_iter().map(|call| Skipped {
+        index: call.index,
+        id: call.id,
+        reasons: call.reasons,
+    });
+    let found = Diagnostics::of(source, &inspected.given, run);
+    let found = found.map_err(|error| error.to_string())?;
+    let mut counter = Counter::new(source.text.as_bytes());
+    let diagnostics = found.diagnostics.into_iter();
+    let diagnostics = diagnostics.map(|entry| diagnostic(entry, &mut counter));
+    let markers = run.dialect.markers().map_err(|error| error.to_string())?;
+    Ok(Reply {
+        text: source.replaced().map(|_| source.text.clone()),
+        syntax: read.document.syntax.map(Syntax::name),
+        markers: markers
+            .into_iter()
+            .map(|marker| (usage(marker.usage), marker.text))
+            .collect(),
+        parts: parts.list,
+        diagnostics: diagnostics.collect(),
+        calls,
+        trace: Trace::of_reply(&read, run.tools, run.stop),
+        tool_calls: openai.tool_calls,
+        skipped: skipped.collect(),
+        tools: run.tools.map(|tools| tools.iter().count()),
+        engines: Engine::names().collect(),
+    })
+}
+
+fn diagnostic(entry: Entry, counter: &mut Counter<'_>) -> DiagnosticView {
+    let found = entry.diagnostic;
+    let (line, column) = counter.position(found.span.start);
+    DiagnosticView {
+        code: found.code,
+        severity: found.severity.name(),
+        rule: found.section.to_string(),
+        message: found.message,
+        help: entry.help,
+        suggestion: entry.suggestion,
+        start: found.span.start,
+        end: found.span.end,
+        line,
+        column,
+    }
+}
+
+/// Returns the values of a call: bound, or as written if they are not valid.
+fn values(call: &ToolCall, tool: Option<&ToolSpec>, bound: Option<&Arguments>) -> Vec<ValueView> {
+    if bound.is_none() && call.syntax == Syntax::Emoji {
+        let raw = |pointer: &str, text: Option<&str>, span: Option<plaincall_syntax::Span>| {
+            let span = span.unwrap_or_default();
+            text.filter(|text| !text.is_empty()).map(|text| ValueView {
+                pointer: pointer.to_owned(),
+                text: text.to_owned(),
+                json: None,
+                declared: None,
+                rule: None,
+                start: span.start,
+                end: span.end,
+            })
+        };
+        let line = raw("(line)", call.raw_args(), call.raw_args_span());
+        let body = raw("(body)", call.body(), call.body_span());
+        return line.into_iter().chain(body).collect();
+    }
+    // Without tools, coercion decides. With tools, invalid arguments have no value.
+    let is_read = bound.is_some() || tool.is_none();
+    let arguments = bound.unwrap_or(&call.arguments);
+    let json = arguments.to_value();
+    let view = |argument: Argument<'_>| ValueView {
+        pointer: argument.pointer.to_owned(),
+        text: argument.text.to_owned(),
+        json: json
+            .pointer(&format!("/{}", argument.pointer))
+            .filter(|_| is_read)
+            .map(Value::to_string),
+        declared: tool.and_then(|tool| tool.schema().expected(argument.pointer)),
+        rule: is_read.then(|| argument.rule.to_string()),
+        start: argument.span.start,
+        end: argument.span.end,
+    };
+    arguments.iter().map(view).collect()
+}
+
+fn usage(usage: MarkerUse) -> &'static str {
+    match usage {
+        MarkerUse::Start(_) => "start",
+        MarkerUse::End(_) => "end",
+        MarkerUse::Argument => "argument",
+        MarkerUse::Reasoning => "reasoning",
+    }
+}

@@ -1,0 +1,53 @@
+//! The texts that a model would get: prompt, repair message and grammar.
+
+use plaincall_call::grammar::{Engine, GrammarOptions, grammar};
+use plaincall_call::prompt::{PromptOptions, prompt};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::settings::Inspected;
+
+#[derive(Serialize)]
+pub(crate) struct GrammarView {
+    text: String,
+    /// The keywords of the definitions that the grammar does not hold.
+    notes: Vec<String>,
+    /// The fields of a request that carry the grammar.
+    fields: Map<String, Value>,
+}
+
+pub(crate) fn prompt_text(inspected: &Inspected) -> Result<String, String> {
+    let tools = inspected.needs_tools()?;
+    let dialect = inspected.one_syntax()?;
+    let prompt = prompt(tools.iter(), &dialect, &PromptOptions::new());
+    Ok(prompt.map_err(|error| error.to_string())?.into_text())
+}
+
+/// Returns the message about invalid calls; `None` if there are none.
+pub(crate) fn repair(inspected: &Inspected) -> Result<Option<String>, String> {
+    let tools = inspected.needs_tools()?;
+    let dialect = inspected.one_syntax()?;
+    let message = inspected.decided()?.repair(tools, &dialect);
+    let message = message.map_err(|error| error.to_string())?;
+    Ok(message.map(|message| message.text().to_owned()))
+}
+
+pub(crate) fn grammar_text(inspected: &Inspected, engine: &str) -> Result<GrammarView, String> {
+    let tools = inspected.needs_tools()?;
+    let engine = Engine::from_name(engine).ok_or_else(|| format!("unknown engine `{engine}`"))?;
+    let made = grammar(
+        tools.iter(),
+        &inspected.one_syntax()?,
+        &GrammarOptions::new(),
+    )
+    .map_err(|error| error.to_string())?;
+    Ok(GrammarView {
+        text: engine.text(&made),
+        notes: engine
+            .unheld(&made)
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        fields: engine.request_fields(&made),
+    })
+}

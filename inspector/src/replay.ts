@@ -1,0 +1,136 @@
+import { type Core, decode } from "./core.js";
+import type { Moment, Shown, Tried } from "./model.js";
+import { KINDS_OF_BYTES } from "./source.js";
+
+/** How much of the text is shown before and behind the moment, in bytes. */
+const BEFORE = 6000;
+const BEHIND = 1500;
+/** How long a chunk is shown, in milliseconds. */
+const PACE = 60;
+/** How long splits are tried before the page is drawn again, in milliseconds. */
+const SLICE = 80;
+
+/** The reply in chunks: what is known at each moment, and what is held back. */
+export class Replay {
+  readonly #core: Core;
+  #shown: Shown | null = null;
+  #chunks = 0;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  /** Counts inputs, so that a proof about an old one ends. */
+  #version = 0;
+  readonly #size = byId("chunk-size") as HTMLInputElement;
+  readonly #at = byId("replay-at") as HTMLInputElement;
+  readonly #play = byId("replay-play") as HTMLButtonElement;
+  readonly #splits = byId("splits") as HTMLButtonElement;
+
+  constructor(core: Core) {
+    this.#core = core;
+    this.#size.addEventListener("input", () => this.#draw());
+    this.#at.addEventListener("input", () => this.#draw());
+    byId("replay-back").addEventListener("click", () => this.#step(-1));
+    byId("replay-next").addEventListener("click", () => this.#step(1));
+    this.#play.addEventListener("click", () => this.#toggle(this.#timer === undefined));
+    this.#splits.addEventListener("click", () => void this.#tryEverySplit());
+    listeners.view.push((name: string) => {
+      if (name === "replay") this.#draw();
+      else this.#toggle(false);
+    });
+  }
+
+  show(shown: Shown): void {
+    this.#shown = shown;
+    this.#version += 1;
+    this.#at.value = "0";
+    this.#splits.disabled = false;
+    byId("splits-note").textContent = "Parses the reply in chunks of every size and split at every byte, and compares the results.";
+    this.#draw();
+  }
+
+  #step(by: number): void {
+    this.#at.value = String(Number(this.#at.value) + by);
+    this.#draw();
+  }
+
+  #toggle(isPlaying: boolean): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#play.setAttribute("aria-pressed", String(isPlaying));
+    this.#play.textContent = isPlaying ? "Pause" : "Play";
+    if (!isPlaying) return;
+    if (this.#at.value === this.#at.max) this.#at.value = "0";
+    this.#timer = setInterval(() => {
+      this.#step(1);
+      if (this.#at.value === this.#at.max) this.#toggle(false);
+    }, PACE);
+  }
+
+  #draw(): void {
+    const shown = this.#shown;
+    if (shown === null || document.body.dataset["view"] !== "replay") return;
+    const size = Math.max(Math.floor(Number(this.#size.value)) || 1, 1);
+    // One step more than there are chunks: the end of the text.
+    this.#chunks = Math.ceil(shown.bytes.length / size);
+    this.#at.max = String(this.#chunks + 1);
+    const chunks = Number(this.#at.value);
+    const moment = this.#core.about<Moment>("replay", shown.settings, shown.given, { size, chunks });
+    const held = moment.fed - moment.known;
+    const arrived = `${Math.min(chunks, this.#chunks)} of ${count(this.#chunks, "chunk")}, ${moment.fed.toLocaleString("en")} of ${count(shown.bytes.length, "byte")}`;
+    const kept = held === 0 ? "nothing is held back" : `${count(held, "byte")} held back, because more text decides what they are`;
+    const words = `${arrived}; ${kept}${moment.is_over ? "; the text is complete" : ""}`;
+    byId("replay-note").textContent = words;
+    this.#at.setAttribute("aria-valuetext", words);
+    this.#drawText(moment, shown.bytes);
+    byId("replay-calls").replaceChildren(known(moment));
+  }
+
+  #drawText({ parts, known, fed }: Moment, bytes: Uint8Array): void {
+    const from = Math.max(fed - BEFORE, 0);
+    const pieces = parts.filter(({ end }) => end > from).map((part) => {
+      const span = make("span", `bytes ${part.kind}`, decode(bytes.subarray(Math.max(part.start, from), part.end)));
+      span.title = KINDS_OF_BYTES[part.kind][0];
+      return span;
+    });
+    const held = make("mark", "held-back", decode(bytes.subarray(known, fed)));
+    held.title = "held back";
+    const rest = make("span", "not-arrived", decode(bytes.subarray(fed, fed + BEHIND)));
+    const text = byId("replay-text") as HTMLElement;
+    text.replaceChildren(...(from > 0 ? ["…"] : []), ...pieces, ...(fed > known ? [held] : []), make("span", "now", "▏"), rest);
+    text.querySelector(".now")?.scrollIntoView({ block: "nearest" });
+  }
+
+  async #tryEverySplit(): Promise<void> {
+    const shown = this.#shown;
+    if (shown === null) return;
+    const version = this.#version;
+    const note = byId("splits-note") as HTMLElement;
+    this.#splits.disabled = true;
+    let from = 0;
+    let amount = 1;
+    for (;;) {
+      const begun = performance.now();
+      const { total, tried, difference } = this.#core.about<Tried>("splits", shown.settings, shown.given, { from, count: amount });
+      if (version !== this.#version) return;
+      from += tried;
+      const isOver = difference !== null || from >= total;
+      note.className = difference === null ? (isOver ? "ok" : "") : "error";
+      if (difference !== null) note.textContent = seen(`✗ ${difference}. Please report this as a bug.`);
+      else if (isOver) note.textContent = `✓ The result is the same for all chunk boundaries: ${count(from, "split")} tested.`;
+      else note.textContent = `${from.toLocaleString("en")} of ${count(total, "split")}, no difference so far…`;
+      if (isOver) break;
+      const factor = SLICE / Math.max(performance.now() - begun, 1);
+      amount = Math.max(Math.round(amount * Math.min(factor, 8)), 1);
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    this.#splits.disabled = false;
+  }
+}
+
+/** The calls that are known at a moment. */
+function known({ calls: found }: Moment): HTMLElement {
+  if (found.length === 0) return make("p", "hint", "No call is known yet.");
+  return make("ol", "known", null, ...found.map(({ name, id, values, is_complete: isComplete }) => make("li", "", null,
+    make("span", "name", name), " ", make("span", "id", id ?? ""), " ",
+    make("span", isComplete ? "badge ok" : "badge interrupted", isComplete ? "✓ complete" : "… is being written"),
+    make("ul", "members", null, ...values.map(([pointer, text]) => make("li", "", null, make("span", "pointer", pointer ?? "(body)"), " ", make("code", "", text)))),
+  )));
+}

@@ -1,0 +1,172 @@
+import { decode } from "./core.js";
+import type { Diagnostic, Kind, Part, Shown } from "./model.js";
+
+/** What each kind of bytes is, and what it means. */
+export const KINDS_OF_BYTES: Record<Kind, [string, string]> = {
+  text: ["text", "shown to the user"],
+  reasoning: ["reasoning", "calls in it are ignored"],
+  header: ["header", "a call begins: tool, id and dependencies"],
+  argument: ["argument", "names the argument whose value follows"],
+  value: ["value", "the text of an argument, as written"],
+  line_end: ["line end", "belongs to the next marker, not to the value"],
+  end: ["end", "the call is complete"],
+  ignored: ["ignored", "has no meaning here"],
+};
+/** Texts are split after about as many bytes, so that parts out of sight cost no layout. */
+const BLOCK = 4000;
+
+/** A piece of the text with one interpretation and the same diagnostics. */
+interface Piece {
+  part: Part;
+  start: number;
+  end: number;
+  diagnostics: Diagnostic[];
+}
+
+/** The text, cut at parts, at diagnostics, and after lines of long parts. */
+function pieces({ parts, diagnostics }: { parts: Part[]; diagnostics: Diagnostic[] }, bytes: Uint8Array): Piece[] {
+  const cuts = new Set(diagnostics.flatMap(({ start, end }) => [start, end]));
+  const ordered = [...cuts].sort((a, b) => a - b);
+  const byStart = [...diagnostics].sort((a, b) => a.start - b.start);
+  const found: Piece[] = [];
+  let open: Diagnostic[] = [];
+  let nextCut = 0;
+  let nextDiagnostic = 0;
+  const push = (part: Part, start: number, end: number): void => {
+    const first = nextDiagnostic;
+    while (nextDiagnostic < byStart.length && byStart[nextDiagnostic]!.start <= start) nextDiagnostic += 1;
+    open = [...open, ...byStart.slice(first, nextDiagnostic)].filter((one) => one.end > start || one.start === start);
+    for (let from = start; from < end;) {
+      const line = end - from > BLOCK ? bytes.indexOf(10, from + BLOCK) + 1 : end;
+      const to = line > 0 ? Math.min(line, end) : end;
+      found.push({ part, start: from, end: to, diagnostics: open });
+      from = to;
+    }
+  };
+  for (const part of parts) {
+    let at = part.start;
+    while (nextCut < ordered.length && ordered[nextCut]! < part.end) {
+      const cut = ordered[nextCut++]!;
+      if (cut > at) {
+        push(part, at, cut);
+        at = cut;
+      }
+    }
+    push(part, at, part.end);
+  }
+  return found;
+}
+
+/** The coloured text, and the line below it that explains the current piece. */
+export class Source {
+  #shown: Shown | null = null;
+  #pieces: Piece[] = [];
+  #elements: HTMLElement[] = [];
+  #current = -1;
+  readonly #box = byId("transcript") as HTMLElement;
+  readonly #line = byId("interpretation") as HTMLElement;
+  /** Called with a diagnostic that was clicked. */
+  onDiagnostic: (diagnostic: Diagnostic) => void = () => {};
+
+  constructor() {
+    this.#box.addEventListener("keydown", (event) => {
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (by === undefined || this.#shown === null) return;
+      event.preventDefault();
+      this.#go(Math.min(Math.max(this.#current + by, 0), this.#pieces.length - 1), true);
+    });
+    this.#box.addEventListener("click", (event) => {
+      const element = event.target as HTMLElement;
+      const flag = element.closest<HTMLElement>("[data-diagnostic]");
+      const diagnostic = this.#shown?.reply.diagnostics[Number(flag?.dataset["diagnostic"] ?? -1)];
+      if (diagnostic) this.onDiagnostic(diagnostic);
+      const at = this.#elements.indexOf(element.closest<HTMLElement>(".piece-of-text") ?? element);
+      if (at >= 0 && document.getSelection()?.isCollapsed !== false) this.#go(at, false);
+    });
+    byId("kinds").append(...Object.entries(KINDS_OF_BYTES).map(([kind, [name, meaning]]) => {
+      const item = make("li", "", null, make("span", `bytes ${kind}`, name));
+      item.title = meaning;
+      return item;
+    }));
+  }
+
+  show(shown: Shown): void {
+    this.#shown = shown;
+    this.#pieces = pieces(shown.reply, shown.bytes);
+    this.#elements = [];
+    this.#current = -1;
+    const numbers = new Map(shown.reply.diagnostics.map((one, at) => [one, at]));
+    const blocks: HTMLElement[] = [];
+    let block = make("div", "block");
+    let length = 0;
+    for (const piece of this.#pieces) {
+      const text = decode(shown.bytes.subarray(piece.start, piece.end));
+      const severity = piece.diagnostics.some((one) => one.severity === "error") ? " error" : piece.diagnostics.length > 0 ? " warning" : "";
+      const element = make("span", `piece-of-text bytes ${piece.part.kind}${severity}`, text);
+      if (piece.part.call !== undefined) element.dataset["of"] = String(piece.part.call);
+      for (const one of piece.diagnostics.filter(({ start }) => start === piece.start)) {
+        const flag = make("span", `flag ${one.severity}`, `${one.severity === "error" ? "✗" : "▲"}${numbers.get(one)! + 1}`);
+        flag.dataset["diagnostic"] = String(numbers.get(one));
+        flag.title = seen(one.message);
+        block.append(flag);
+      }
+      block.append(element);
+      this.#elements.push(element);
+      length += piece.end - piece.start;
+      if (length > BLOCK && text.endsWith("\n")) {
+        blocks.push(block);
+        block = make("div", "block");
+        length = 0;
+      }
+    }
+    this.#box.replaceChildren(...blocks, block);
+    this.#line.replaceChildren(make("span", "hint", "Select a part of the reply to see its interpretation: click, or use the left and right arrow keys."));
+  }
+
+  clear(): void {
+    this.#shown = null;
+    this.#pieces = this.#elements = [];
+    this.#box.replaceChildren();
+    this.#line.replaceChildren();
+  }
+
+  /** Shows the place of a byte. */
+  goTo(byte: number): void {
+    const at = this.#pieces.findIndex((piece) => piece.end > byte);
+    this.#go(at < 0 ? this.#pieces.length - 1 : at, true);
+  }
+
+  /** Brings a byte into sight. */
+  reveal(byte: number): void {
+    this.#elements[this.#pieces.findIndex((piece) => piece.end > byte)]?.scrollIntoView({ block: "center" });
+  }
+
+  /** Marks the parts of a call. */
+  markCall(call: number | null): void {
+    for (const element of this.#elements) element.classList.toggle("chosen", call !== null && element.dataset["of"] === String(call));
+  }
+
+  #go(at: number, isScrolled: boolean): void {
+    const [piece, element] = [this.#pieces[at], this.#elements[at]];
+    if (!piece || !element) return;
+    this.#elements[this.#current]?.classList.remove("current");
+    this.#current = at;
+    element.classList.add("current");
+    if (isScrolled) element.scrollIntoView({ block: "nearest" });
+    this.#explain(piece);
+    choose(piece.part.call ?? null, "source");
+  }
+
+  #explain({ part, diagnostics }: Piece): void {
+    const [name, meaning] = KINDS_OF_BYTES[part.kind];
+    const call = part.call === undefined ? undefined : calls[part.call];
+    const of = [part.pointer && `\`${part.pointer}\``, call && `call ${call.number + 1}, ${called(call)}`].filter(Boolean).join(" of ");
+    const before = decode(this.#shown!.bytes.subarray(0, part.start));
+    const line = before.split("\n").length;
+    this.#line.replaceChildren(
+      make("p", "", null, make("b", `bytes ${part.kind}`, name), ` ${of && `of ${of}: `}${meaning}`),
+      make("p", "hint", `line ${line}, bytes ${part.start.toLocaleString("en")} to ${part.end.toLocaleString("en")}`),
+      ...diagnostics.map((one) => make("p", `message ${one.severity}`, `${one.severity}: ${one.message}${one.help === null ? "" : `; ${one.help}`} (${one.rule})`)),
+    );
+  }
+}

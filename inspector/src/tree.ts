@@ -1,0 +1,111 @@
+import type { CallView, Shown, Value } from "./model.js";
+
+/** An object, a list or a value of a call's arguments. */
+interface Node {
+  children: Map<string, Node>;
+  value: Value | null;
+}
+
+/** The calls as a tree, with their arguments. */
+export class Tree {
+  readonly #panel = byId("calls") as HTMLElement;
+  #views: CallView[] = [];
+  #goTo: (byte: number) => void = () => {};
+
+  constructor() {
+    moreDetails.push((call) => {
+      const found = this.#views[call.number];
+      return found ? [part("Arguments, and how each value was read", this.#arguments(found))] : [];
+    });
+  }
+
+  /** Takes the values of calls that are not open yet. `goTo` shows a byte in the source. */
+  prepare({ reply }: Shown, goTo: (byte: number) => void): void {
+    this.#views = reply.calls;
+    this.#goTo = goTo;
+  }
+
+  /** Shows the open calls. */
+  show({ reply }: Shown): void {
+    byId("tab-calls").textContent = calls.length === 0 ? "Calls" : `Calls (${calls.length})`;
+    const intro = reply.tools === null
+      ? "Without tools, values are converted by their text alone, and no argument is checked. Paste the tools on the tab Input."
+      : "If every call that may run succeeds. In a run, calls of tools that may change something also need a rule or an approval.";
+    this.#panel.replaceChildren(
+      make("p", "hint", calls.length === 0 ? "The reply has no calls." : intro),
+      ...calls.map((call, number) => this.#call(call, reply.calls[number]!)),
+    );
+  }
+
+  clear(): void {
+    this.#views = [];
+  }
+
+  #call(call: Call, found: CallView): HTMLElement {
+    const [sign, word] = KINDS[kind(call)]!;
+    const summary = make("summary", kind(call), null,
+      make("span", "sign", sign), " ", make("span", "name", call.name), " ", make("span", "id", call.id), " ", make("span", "verdict", word));
+    const place = make("button", "link-button", `line ${found.line}`);
+    place.type = "button";
+    place.addEventListener("click", () => {
+      choose(call.number, "tree");
+      this.#goTo(found.start);
+    });
+    const facts = make("p", "hint", null, `${found.syntax} syntax, `, place, `, ${found.is_id_automatic ? "the id is automatic" : "the model wrote the id"}, ${ENDINGS[found.termination] ?? found.termination}`);
+    const reason = why(call);
+    const dependencies = call.dependencies.map(({ id, call: cause }) => link(cause, id));
+    const element = make("details", "call-node", null, summary, facts,
+      ...(reason ? [make("p", `message ${kind(call)}`, reason)] : []),
+      ...found.problems.filter((problem) => !reason?.includes(problem)).map((problem) => make("p", "message error", problem)),
+      ...(call.held ? [make("p", "message held", `This call ${call.held}.`)] : []),
+      ...(dependencies.length > 0 ? [make("p", "links", null, "depends on ", ...dependencies)] : []),
+      this.#arguments(found),
+    );
+    element.open = calls.length <= 40;
+    return element;
+  }
+
+  #arguments({ values }: CallView): HTMLElement {
+    if (values.length === 0) return make("p", "hint", "no arguments");
+    const root: Node = { children: new Map(), value: null };
+    for (const value of values) {
+      let node = root;
+      for (const segment of value.pointer.split("/")) {
+        const child: Node = node.children.get(segment) ?? { children: new Map(), value: null };
+        node.children.set(segment, child);
+        node = child;
+      }
+      node.value = value;
+    }
+    return this.#members(root);
+  }
+
+  #members(node: Node): HTMLElement {
+    return make("ul", "members", null, ...[...node.children].map(([segment, child]) => {
+      const name = make("span", "pointer", segment.replaceAll("~1", "/").replaceAll("~0", "~"));
+      if (child.value === null) return make("li", "", null, name, this.#members(child));
+      return make("li", "", null, name, ...this.#value(child.value));
+    }));
+  }
+
+  #value(found: Value): HTMLElement[] {
+    const place = make("button", "link-button", "show in the reply");
+    place.type = "button";
+    place.addEventListener("click", () => this.#goTo(found.start));
+    const json = found.json ?? "no value, because the call is not valid";
+    const rows: [string, HTMLElement][] = [
+      ["declared", found.declared === null ? make("span", "hint", "no type") : make("span", "", found.declared)],
+      ["written", make("div", "", null, ...value(found.text))],
+      ["value", make("div", "", null, ...value(json, "json"))],
+    ];
+    if (found.rule !== null) rows.push(["because", make("span", "because", found.rule)]);
+    return [place, make("dl", "value-of", null, ...rows.flatMap(([name, content]) => [make("dt", "", name), make("dd", "", null, content)]))];
+  }
+}
+
+/** How calls end. */
+const ENDINGS: Record<string, string> = {
+  explicit: "closed by an end marker",
+  next_call: "not closed: the next call begins",
+  end_of_stream: "not closed: the text ends",
+};

@@ -1,0 +1,58 @@
+// The reply in chunks: what is known at each moment, what is held back, and that splits make no difference.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inspect, withPage } from "./browser.mjs";
+
+const REPLY = "Hello.\n!!!GADGET_START:Look\n!!!ARG:at\nhere\n!!!GADGET_END\nBye.";
+const note = (page) => page.locator("#replay-note").textContent();
+
+test("chunks of any size", () => withPage({}, async (page) => {
+  await inspect(page, REPLY);
+  await page.click("#tab-replay");
+  for (const size of [1, 7, 1000]) {
+    await page.fill("#chunk-size", String(size));
+    const chunks = Math.ceil(REPLY.length / size);
+    assert.equal(await page.getAttribute("#replay-at", "max"), String(chunks + 1));
+    for (let at = 0; at <= chunks + 1; at += 1) {
+      await page.locator("#replay-at").fill(String(at));
+      // Every byte is known, held back or has not arrived.
+      const text = await page.evaluate(() => [...document.getElementById("replay-text").childNodes].filter((node) => node.className !== "now").map((node) => node.textContent).join(""));
+      assert.equal(text, REPLY, `${size}, ${at}`);
+    }
+    assert.match(await note(page), /nothing is held back; the text is complete/);
+    assert.match(await page.locator("#replay-calls").textContent(), /Look.*complete.*at here/s);
+  }
+}));
+
+test("what is held back", () => withPage({}, async (page) => {
+  await inspect(page, REPLY);
+  await page.click("#tab-replay");
+  await page.fill("#chunk-size", "1");
+  await page.locator("#replay-at").fill("12");
+  assert.match(await note(page), /^12 of 61 chunks, 12 of 61 bytes; 5 bytes held back/);
+  assert.equal(await page.locator("#replay-text .held-back").textContent(), "!!!GA");
+  await page.click("#replay-next");
+  assert.match(await note(page), /^13 of 61/);
+  await page.click("#replay-back");
+  await page.focus("#replay-at");
+  await page.keyboard.press("ArrowLeft");
+  assert.match(await note(page), /^11 of 61/);
+  await page.fill("#chunk-size", "20");
+  await page.locator("#replay-at").fill("0");
+  await page.click("#replay-play");
+  assert.equal(await page.getAttribute("#replay-play", "aria-pressed"), "true");
+  await page.waitForFunction(() => document.getElementById("replay-play").textContent === "Play");
+  assert.match(await note(page), /the text is complete/);
+}));
+
+test("every split", () => withPage({}, async (page) => {
+  await inspect(page, REPLY);
+  await page.click("#tab-replay");
+  await page.click("#splits");
+  await page.waitForFunction(() => document.getElementById("splits-note").textContent.startsWith("✓"));
+  // Chunks of every size, every place between two bytes, and every pair of them.
+  const places = REPLY.length - 1;
+  const splits = (places + places + (places * (places - 1)) / 2).toLocaleString("en");
+  assert.equal(await page.locator("#splits-note").textContent(), `✓ The result is the same for all chunk boundaries: ${splits} splits tested.`);
+}));
