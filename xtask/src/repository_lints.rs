@@ -79,9 +79,9 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     // 30 more: why a call was approved, in the log.
     // 120 more: tokens of replies in the log, 40 of them from `agent`.
     // 880 more: runs for engines that journal their inputs (`durable`).
-    // 160 more, 90 of them from the integration of Restate: answers of people, fingerprints of tools, calls that alone were
+    // 170 more, 90 of them from the integration of Restate: answers of people, fingerprints of tools, calls that alone were
     // interrupted.
-    ("plaincall", 13_780),
+    ("plaincall", 13_790),
     // 190 more: the plan of one reply, from the Python package.
     ("plan", 2_490),
     // The comparison of `plaincall probe`: arms, world, judge, figures, reference models.
