@@ -29,6 +29,7 @@ mod definitions;
 mod model_step;
 mod question;
 mod record;
+mod serve;
 mod worker;
 
 pub use conversation::{Ask, Finished, RecordPart, Reply, Status};

@@ -19,6 +19,7 @@ use tokio::net::TcpListener;
 use crate::call::{Call, MOST_FROM_DEPENDENCIES};
 use crate::conversation::Conversation;
 use crate::definitions::Definitions;
+use crate::serve::serve;
 
 /// How long Restate waits for a tool or a model beyond their own time limits.
 const MARGIN: Duration = Duration::from_mins(1);
@@ -123,8 +124,8 @@ impl Worker {
         self.with(|inner| inner.runner = inner.runner.clone().with(directory, environment))
     }
 
-    /// Returns the endpoint of the services, to serve it in another way.
-    pub fn endpoint(&self) -> Endpoint {
+    /// Returns the endpoint of the services.
+    fn endpoint(&self) -> Endpoint {
         let tools = self.settings().tools().iter();
         let longest = tools.map(|tool| tool.policy().timeout.saturating_add(tool.policy().grace));
         let longest = longest.max().unwrap_or_default().saturating_add(MARGIN);
@@ -154,9 +155,7 @@ impl Worker {
     /// Serves a Restate server until `shutdown` completes. Then it waits at most 10 seconds for invocations in progress; other
     /// workers continue the rest.
     pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
-        HttpServer::new(self.endpoint())
-            .serve_with_cancel(listener, shutdown)
-            .await;
+        serve(self.endpoint(), listener, shutdown).await;
     }
 
     pub(crate) fn settings(&self) -> &DurableSettings {

@@ -30,6 +30,13 @@ shell = "head -c 5000000 /dev/zero | tr '\\0' x"
 output_limit = "8 MiB"
 effect = "read"
 
+[tools.large]
+description = "Returns 3 MB."
+parameters = {}
+shell = "head -c 3000000 /dev/zero | tr '\\0' x"
+output_limit = 3000000
+effect = "read"
+
 [tools.put]
 description = "Appends a line to a file."
 parameters = { line = "string" }

@@ -294,6 +294,35 @@ async fn large_outputs_do_not_exceed_the_limits_of_the_server() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
+async fn parallel_large_outputs_stop_no_conversation() {
+    let setting = Setting::new("").await;
+    let call = |number| format!("!!!GADGET_START:large:l{number}\n!!!GADGET_END\n");
+    let reply: String = (0..24).map(call).collect();
+    let body = json!({ "reply": reply });
+    let limit = Duration::from_secs(30);
+    for round in 0..10 {
+        let key = format!("large{round}");
+        let id = setting.api().send(&key, "run", &body).await;
+        let other = async {
+            for number in 0..5 {
+                let (key, body) = (
+                    format!("other{round}-{number}"),
+                    json!({ "reply": wait("a", 0.0) }),
+                );
+                let (status, text) = setting.api().call(&key, "run", &body).await;
+                assert_eq!(status, 200, "{text}");
+            }
+        };
+        let both = async { tokio::join!(setting.finished(&id), other).0 };
+        let finished = tokio::time::timeout(limit, both).await;
+        let finished = finished.unwrap_or_else(|_| panic!("round {round} does not end"));
+        assert!(finished.results.iter().all(|one| one.status == Ok));
+        assert_eq!(finished.results.len(), 24);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
 async fn questions_are_stored_one_by_one() {
     let setting = Setting::new("").await;
     let text = "x".repeat(20_000);

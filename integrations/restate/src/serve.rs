@@ -1,0 +1,94 @@
+//! The HTTP/2 connections of a server.
+//!
+//! The SDK polls an invocation only when the connection asks for a part of its response. If the server does not take more of the
+//! response until it could send more of the request (the large result of a call), neither side would proceed, and all
+//! invocations of the connection would wait for them. So here each invocation is polled by a task of its own: it reads its
+//! input while its output waits.
+
+use std::time::Duration;
+
+use futures_util::stream;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::server::conn::http2;
+use hyper::service::{Service as _, service_fn};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::graceful::GracefulShutdown;
+use plaincall::BoxError;
+use restate_sdk::endpoint::{Endpoint, ResponseBody};
+use restate_sdk::hyper::HyperEndpoint;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+/// The most invocations of one connection at a time. The server opens a new connection after 128.
+const STREAMS: u32 = 256;
+/// The most bytes that the server sends to an invocation that does not read them. It may send them to all invocations of a
+/// connection, so none of them stops the others.
+const UNREAD: u32 = 1 << 20;
+/// The delay after a connection that could not be accepted, for example because too many files are open.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The longest time that invocations in progress get to end.
+const SHUTDOWN: Duration = Duration::from_secs(10);
+
+/// Serves an endpoint until `shutdown` completes. Then it waits for invocations in progress, but not long.
+pub(crate) async fn serve(
+    endpoint: Endpoint,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()>,
+) {
+    let endpoint = HyperEndpoint::new(endpoint);
+    let mut http = http2::Builder::new(TokioExecutor::new());
+    http.max_concurrent_streams(STREAMS)
+        .initial_stream_window_size(UNREAD)
+        .initial_connection_window_size(STREAMS * UNREAD);
+    let graceful = GracefulShutdown::new();
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut shutdown => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        let endpoint = endpoint.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let endpoint = endpoint.clone();
+            async move { endpoint.call(request).await.map(decoupled) }
+        });
+        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+        // A connection that fails ends its invocations, which the server starts again.
+        tokio::spawn(async move { connection.await.ok() });
+    }
+    let _ = timeout(SHUTDOWN, graceful.shutdown()).await;
+}
+
+/// Polls the body of a response in a task, which ends with the response. What the server does not take yet is in memory, at
+/// most what this invocation adds to its journal: if a limit stopped the task, it would not read its input again.
+fn decoupled(
+    response: Response<ResponseBody>,
+) -> Response<impl Body<Data = Bytes, Error = BoxError> + Send> {
+    response.map(|body| {
+        let (sender, frames) = mpsc::unbounded_channel();
+        let task = tokio::spawn(async move {
+            let mut body = std::pin::pin!(body);
+            while let Some(frame) = body.frame().await {
+                if sender.send(frame).is_err() {
+                    return;
+                }
+            }
+        });
+        let task = AbortOnDropHandle::new(task);
+        StreamBody::new(stream::unfold(
+            (frames, task),
+            |(mut frames, task)| async move {
+                let frame = frames.recv().await?;
+                Some((frame, (frames, task)))
+            },
+        ))
+    })
+}
