@@ -143,6 +143,15 @@ impl Conversation {
             let problem = format!("question {number} waits for one of {answers}");
             return Err(refuse(409, problem).into());
         }
+        let started = context.get::<Json<Definitions>>(DEFINITIONS).await?;
+        let tool = self.0.settings().tools().get(&question.name);
+        if let (Some(Json(started)), Some(tool)) = (started, tool)
+            && self.0.definitions().has(&question.name, &started)
+            && let Err(problem) = answer.check(tool)
+        {
+            let problem = format!("{problem}; question {number} stays open");
+            return Err(refuse(400, problem).into());
+        }
         let unix_ms = context.run(|| async { Ok(unix_ms()) }).name("time").await?;
         context.resolve_awakeable(&question.awakeable, Json(TimedAnswer { answer, unix_ms }));
         Ok(())

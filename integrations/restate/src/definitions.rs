@@ -53,6 +53,11 @@ impl Definitions {
         checksum(&format!("{self:?}"))
     }
 
+    /// Returns whether a tool is the same in other definitions.
+    pub(crate) fn has(&self, tool: &str, started: &Self) -> bool {
+        self.version == started.version && self.tools.get(tool) == started.tools.get(tool)
+    }
+
     /// Checks that this worker can continue what was started with other definitions.
     ///
     /// # Errors

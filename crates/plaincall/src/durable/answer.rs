@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use plaincall_call::Limits;
+use plaincall_call::{Arguments, Limits};
 use plaincall_plan::{CallIndex, State};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Map, Value};
 
 use super::DurableRun;
 use crate::call_arguments::SubmittedArguments;
 use crate::gate::{Decision, Recovery};
+use crate::tool::Tool;
 use crate::tool_error::BoxError;
 
-/// An answer of a person about a call, as JSON: `{"answer": "allow"}`, `{"answer": "done", "output": "…"}`.
+/// An answer of a person about a call, as JSON: `{"answer": "allow"}`, `{"answer": "done", "output": "…"}`. An answer with an
+/// unknown field is invalid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "answer", rename_all = "snake_case")]
+#[serde(remote = "Self", tag = "answer", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Answer {
     /// The call may run.
@@ -53,7 +55,40 @@ pub enum Answer {
 /// The error for an answer to another question.
 const OTHER: &str = "the answer is not one to this question";
 
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'d> Deserialize<'d> for Answer {
+    fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = Map::deserialize(deserializer)?;
+        let names: Vec<String> = fields.keys().cloned().collect();
+        let answer = Self::deserialize(Value::Object(fields)).map_err(de::Error::custom)?;
+        let known = serde_json::to_value(&answer).map_err(de::Error::custom)?;
+        match names.into_iter().find(|name| known.get(name).is_none()) {
+            Some(name) => Err(de::Error::custom(format!(
+                "unknown field `{name}` of the answer `{}`",
+                known["answer"].as_str().unwrap_or_default()
+            ))),
+            None => Ok(answer),
+        }
+    }
+}
+
 impl Answer {
+    /// Checks the arguments of an [`Edit`](Self::Edit) of a call of this tool.
+    ///
+    /// # Errors
+    /// Returns what is wrong with them.
+    pub fn check(&self, tool: &Tool) -> Result<(), BoxError> {
+        match self {
+            Self::Edit { arguments } => edited(arguments.clone(), tool).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns whether this answers [`Step::Recover`](super::Step::Recover), and not [`Step::Ask`](super::Step::Ask).
     pub fn is_recovery(&self) -> bool {
         matches!(
@@ -71,6 +106,12 @@ impl Answer {
             _ => return Err(OTHER.into()),
         })
     }
+}
+
+/// Returns the arguments of an edit. The limits of calls do not apply to a person.
+fn edited(arguments: Value, tool: &Tool) -> Result<Arguments, BoxError> {
+    let arguments = SubmittedArguments::Json(arguments);
+    Ok(arguments.bind(tool.spec(), &Limits::default())?)
 }
 
 impl DurableRun {
@@ -92,8 +133,7 @@ impl DurableRun {
             Answer::Edit { arguments } => {
                 let tool = self.run_state.tool(CallIndex::new(call));
                 let tool = tool.ok_or("the call is not complete")?;
-                let arguments = SubmittedArguments::Json(arguments);
-                let arguments = arguments.bind(tool.spec(), &Limits::default())?;
+                let arguments = edited(arguments, tool)?;
                 Decision::Edit { arguments }
             }
             Answer::Deny { reason } if reason.is_empty() => {
