@@ -391,7 +391,7 @@ impl Tool {
         &self.spec.name
     }
 
-    /// Returns a text that is the same for the same definition in the same version, on every machine: the description, the
+    /// Returns a text that is the same for the same definition in the same build, on every machine: the description, the
     /// parameters, the effect, the limits and, of a command, its words, directory, variables and limit of output. The code of
     /// a function is not part of it.
     pub fn fingerprint(&self) -> String {

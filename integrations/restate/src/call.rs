@@ -3,10 +3,10 @@
 //! Restate sends a new invocation to the newest workers that have its service. So the name of the service contains a checksum of
 //! the workers' definitions: a call reaches only workers with the definitions of its conversation.
 //!
-//! An invocation runs at least once: if its worker is lost, Restate runs it again on another one, from its journal. That is
-//! harmless for a tool that reads or is idempotent. Before a tool that writes is started, this attempt's own random token is
-//! journaled, and Restate confirms that. A later attempt finds that token, and not its own, so it knows that the tool may have
-//! started, and does not start it again.
+//! An invocation runs at least once: if its worker is lost, Restate runs it again on another one, from its journal. So an attempt
+//! journals its own random token before it starts a tool. A later attempt finds that token, and not its own, so it knows that the
+//! tool may have started. It does not start a tool that writes again; for that, Restate must have confirmed the token. It starts
+//! other tools again, after a delay, but not without limit, because the tool may be the reason why its workers were lost.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -31,6 +31,8 @@ use crate::worker::{Worker, unix_ms};
 /// long, and Restate accepts values of 32 MiB.
 const LONGEST_OUTPUT: usize = 3 << 20;
 pub(crate) const MOST_FROM_DEPENDENCIES: usize = 4 << 20;
+/// How often a tool that does not write is started, if its workers are lost.
+const STARTS: u32 = 6;
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CallRequest {
@@ -77,17 +79,55 @@ impl Call {
         request: Json<CallRequest>,
     ) -> Result<Json<CallResponse>, HandlerError> {
         let request = request.into_inner();
-        let is_write = request.start.effect == Effect::Write;
-        let may_run = !is_write || self.is_first_attempt(&context).await?;
-        let response = self.response(&context, request, may_run).await;
-        // If the call was cancelled while its end was journaled, its outcome is not known.
-        let lost = |_| CallResponse {
-            end: None,
+        let now = |end| CallResponse {
+            end,
             timed_out: false,
             unix_ms: unix_ms(),
         };
-        Ok(Json(response.unwrap_or_else(lost)))
+        let is_write = request.start.effect == Effect::Write;
+        for lost in 0..STARTS {
+            if let Some(times) = lost.checked_sub(2) {
+                context.sleep(delay(times)).await?;
+            }
+            let start = is_own_start(&context, getrandom::u64()?, is_write).await;
+            // If the call was cancelled there, an earlier attempt may have started the tool.
+            let (is_cancelled, may_run) = (start.is_err(), start.unwrap_or_default());
+            // If the call was cancelled while its end was journaled, its outcome is not known.
+            let Ok(response) = self.response(&context, &request, may_run).await else {
+                return Ok(Json(now(None)));
+            };
+            if is_write || is_cancelled || response.end.is_some() {
+                return Ok(Json(response));
+            }
+        }
+        let error = format!("the worker was lost in each of {STARTS} attempts");
+        Ok(Json(now(Some(CallEnd::failed(error)))))
     }
+}
+
+/// Returns the delay before a tool is started again, after it was lost twice and so many times more.
+fn delay(times: u32) -> Duration {
+    Duration::from_secs(3_u64.saturating_pow(times))
+}
+
+/// Returns whether this attempt is the only one that may start the tool for this time. If it does not write, the journal is not
+/// waited for: it is only not counted if the start is not in the journal.
+async fn is_own_start(
+    context: &Context<'_>,
+    own: u64,
+    is_write: bool,
+) -> Result<bool, TerminalError> {
+    let is_new = AtomicBool::new(false);
+    let start = || async {
+        is_new.store(true, Ordering::Relaxed);
+        Ok(own)
+    };
+    let mut start = pin!(context.run(start).name("start"));
+    let journaled = poll_fn(|task| match start.as_mut().poll(task) {
+        Poll::Pending if !is_write && is_new.load(Ordering::Relaxed) => Poll::Ready(Ok(own)),
+        journaled => journaled,
+    });
+    Ok(journaled.await? == own)
 }
 
 /// Runs the handler of the service under its other name.
@@ -118,19 +158,11 @@ impl Call {
         macro_support::service_definition(Dispatcher(Arc::new(self)), discovery)
     }
 
-    /// Returns whether this attempt is the only one that may start the tool.
-    async fn is_first_attempt(&self, context: &Context<'_>) -> Result<bool, HandlerError> {
-        let own = getrandom::u64()?;
-        let journaled = context.run(|| async move { Ok(own) }).name("start");
-        // If the call was cancelled here, an earlier attempt may have started the tool.
-        Ok(journaled.await.is_ok_and(|journaled| journaled == own))
-    }
-
     /// Runs the tool, unless its end is in the journal, and journals its end. Stops it if the invocation is cancelled.
     async fn response(
         &self,
         context: &Context<'_>,
-        request: CallRequest,
+        request: &CallRequest,
         may_run: bool,
     ) -> Result<CallResponse, TerminalError> {
         let (stop, is_running) = (CancellationToken::new(), AtomicBool::new(false));
@@ -171,10 +203,14 @@ impl Call {
     }
 
     /// Runs the tool until it ends, is stopped, or the turn reaches its time limit. Returns whether that was the reason.
-    async fn end(&self, request: CallRequest, stop: &CancellationToken) -> (CallEnd, bool) {
+    async fn end(&self, request: &CallRequest, stop: &CancellationToken) -> (CallEnd, bool) {
         let rest = (request.deadline).map(|end| end.saturating_sub(unix_ms()));
         let runner = self.0.runner();
-        let running = runner.run(request.start, request.idempotency_key, stop.clone());
+        let running = runner.run(
+            request.start.clone(),
+            request.idempotency_key.clone(),
+            stop.clone(),
+        );
         let mut running = pin!(running);
         tokio::select! {
             biased;

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::call::{self, CallRequest, CallResponse};
 use crate::definitions::Definitions;
 use crate::model_step::{self, WholeReply};
-use crate::question::{AnswerTo, Question, QuestionKind, TimedAnswer};
+use crate::question::{AnswerTo, FirstAnswersClient, Question, QuestionKind, TimedAnswer};
 use crate::record::{self, DEFINITIONS, QUESTIONS, Record, Stored};
 use crate::worker::{Worker, unix_ms};
 
@@ -25,7 +25,7 @@ use crate::worker::{Worker, unix_ms};
 const TURNS: u32 = 50;
 
 /// The total size of outputs in a response, in bytes. Restate accepts values of 32 MiB.
-const LARGEST: usize = 8 << 20;
+const MOST_OUTPUT: usize = 8 << 20;
 
 /// A question to the model.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -79,9 +79,9 @@ impl Conversation {
         context: ObjectContext<'_>,
         ask: Json<Ask>,
     ) -> Result<Json<Finished>, HandlerError> {
-        let mut talk = Talk::begin(&self.0, &context).await?;
-        let finished = talk.ask(&ask.into_inner().message).await;
-        talk.end(finished)
+        let mut invocation = Invocation::begin(&self.0, &context).await?;
+        let finished = invocation.ask(&ask.into_inner().message).await;
+        invocation.end(finished)
     }
 
     /// Runs the calls of a reply.
@@ -91,15 +91,15 @@ impl Conversation {
         context: ObjectContext<'_>,
         reply: Json<Reply>,
     ) -> Result<Json<Finished>, HandlerError> {
-        let mut talk = Talk::begin(&self.0, &context).await?;
+        let mut invocation = Invocation::begin(&self.0, &context).await?;
         let reply = WholeReply {
             text: reply.into_inner().reply,
             stop: Stop::EndOfFile,
             usage: None,
-            unix_ms: talk.began,
+            unix_ms: invocation.began,
         };
-        let finished = talk.turn(&reply).await.map(|text| text.0);
-        talk.end(finished)
+        let finished = invocation.turn(&reply).await.map(|text| text.0);
+        invocation.end(finished)
     }
 
     /// Returns the open questions, and whether this worker can continue the conversation.
@@ -135,9 +135,20 @@ impl Conversation {
         let key = record::question(number);
         let Some(Json(question)) = context.get::<Json<Question>>(&key).await? else {
             let asked = context.get::<u32>(QUESTIONS).await?.unwrap_or_default();
-            let problem =
-                format!("question {number} is not open; `status` lists the open questions");
-            return Err(refuse(if number < asked { 409 } else { 404 }, problem).into());
+            return Err(if number < asked {
+                refuse(
+                    409,
+                    format!("question {number} is closed; `status` lists the open questions"),
+                )
+            } else {
+                refuse(
+                    404,
+                    format!(
+                        "there is no question {number}; the conversation has had {asked} so far"
+                    ),
+                )
+            }
+            .into());
         };
         if let Err(answers) = question.kind.check(&answer) {
             let problem = format!("question {number} waits for one of {answers}");
@@ -151,6 +162,15 @@ impl Conversation {
         {
             let problem = format!("{problem}; question {number} stays open");
             return Err(refuse(400, problem).into());
+        }
+        let answers = context.object_client::<FirstAnswersClient<'_>>(context.key());
+        let given = AnswerTo {
+            question: number,
+            answer: answer.clone(),
+        };
+        if !answers.keep(Json(given)).call().await? {
+            let problem = format!("question {number} already has another answer, which counts");
+            return Err(refuse(409, problem).into());
         }
         let unix_ms = context.run(|| async { Ok(unix_ms()) }).name("time").await?;
         context.resolve_awakeable(&question.awakeable, Json(TimedAnswer { answer, unix_ms }));
@@ -191,7 +211,7 @@ type Waiting<'c> =
     DurableFuturesUnordered<std::pin::Pin<Box<dyn DurableFuture<Output = Woken> + Send + 'c>>>;
 
 /// An invocation in progress.
-struct Talk<'c> {
+struct Invocation<'c> {
     worker: &'c Worker,
     context: &'c ObjectContext<'c>,
     run: DurableRun,
@@ -217,7 +237,7 @@ struct Begin {
     token: u64,
 }
 
-impl<'c> Talk<'c> {
+impl<'c> Invocation<'c> {
     async fn begin(
         worker: &'c Worker,
         context: &'c ObjectContext<'c>,
@@ -259,7 +279,7 @@ impl<'c> Talk<'c> {
         let dialect = worker.dialect();
         let messages = model_step::messages(worker.system(), &events, &run, dialect)
             .map_err(TerminalError::from_error)?;
-        let mut talk = Self {
+        let mut invocation = Self {
             worker,
             context,
             record: Record::after(&stored, events.len()),
@@ -271,9 +291,9 @@ impl<'c> Talk<'c> {
             results: Vec::new(),
             run,
         };
-        let new = talk.run.take_events();
-        talk.record.add(context, new, true);
-        Ok(talk)
+        let new = invocation.run.take_events();
+        invocation.record.add(context, new, true);
+        Ok(invocation)
     }
 
     async fn ask(&mut self, message: &str) -> Result<String, TerminalError> {
@@ -491,13 +511,18 @@ impl<'c> Talk<'c> {
         let events = self.run.take_events();
         self.record.add(self.context, events, true);
         self.close(|_| true);
+        if self.asked > 0 {
+            let key = self.context.key();
+            let answers = self.context.object_client::<FirstAnswersClient<'_>>(key);
+            answers.forget(self.asked).send();
+        }
         self.context.clear(DEFINITIONS);
         let (mut results, mut bytes) = (self.results, 0);
         for result in &mut results {
             let length = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
             let output = length(&result.output);
             bytes += output + length(&result.error);
-            if bytes > LARGEST {
+            if bytes > MOST_OUTPUT {
                 result.whole_bytes = result.whole_bytes.or(Some(output as u64));
                 (result.output, result.error) = (None, None);
             }

@@ -50,7 +50,7 @@ impl Definitions {
     }
 
     pub(crate) fn checksum(&self) -> String {
-        checksum(&format!("{self:?}"))
+        checksum(&serde_json::to_string(self).unwrap_or_default())
     }
 
     /// Returns whether a tool is the same in other definitions.
@@ -83,7 +83,7 @@ impl Definitions {
             return Ok(());
         };
         Err(format!(
-            "{difference}; this worker runs nothing of it; it continues on workers of the old definition at their address: if there are none, start one, or kill the invocation"
+            "{difference}; this worker runs nothing of the reply in progress, which continues on its own workers; if they no longer exist, start one at their address and register the address again, or kill the invocation"
         ))
     }
 }

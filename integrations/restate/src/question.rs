@@ -1,7 +1,11 @@
 //! Questions to a person: approvals, and the outcomes of interrupted calls.
+//!
+//! A question takes its first answer. A conversation reads it when its worker is there, maybe much later, so an object of its own
+//! keeps the first answers until then. Another answer to the same question is refused.
 
 use plaincall::Request;
 use plaincall::durable::Answer;
+use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -58,6 +62,39 @@ pub(crate) struct TimedAnswer {
     /// In milliseconds since 1970 (UTC).
     #[serde(default)]
     pub(crate) unix_ms: u64,
+}
+
+/// The first answers to the questions of a conversation.
+pub(crate) struct FirstAnswers;
+
+#[object(name = "ConversationAnswers")]
+impl FirstAnswers {
+    /// Keeps an answer, unless there is one. Returns whether it is the first one, or the same.
+    #[handler]
+    async fn keep(
+        &self,
+        context: ObjectContext<'_>,
+        answer: Json<AnswerTo>,
+    ) -> Result<bool, HandlerError> {
+        let AnswerTo { question, answer } = answer.into_inner();
+        let key = question.to_string();
+        if let Some(Json(first)) = context.get::<Json<Answer>>(&key).await? {
+            return Ok(first == answer);
+        }
+        context.set(&key, Json(answer));
+        Ok(true)
+    }
+
+    /// Forgets the answers to the questions before this number, which are closed.
+    #[handler]
+    async fn forget(&self, context: ObjectContext<'_>, number: u32) -> Result<(), HandlerError> {
+        for key in context.get_keys().await? {
+            if key.parse().is_ok_and(|question: u32| question < number) {
+                context.clear(&key);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl QuestionKind {

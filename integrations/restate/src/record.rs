@@ -18,7 +18,7 @@ const BYTES: usize = 4 << 20;
 /// The size in bytes below which a part that was written early is written again with what follows.
 const SMALL: usize = 16 << 10;
 /// The longest record in one response, in bytes. Restate accepts values of 32 MiB.
-const LARGEST: usize = 24 << 20;
+const LONGEST_RESPONSE: usize = 24 << 20;
 
 /// Returns the state key of a question.
 pub(crate) fn question(number: u32) -> String {
@@ -52,7 +52,11 @@ pub(crate) fn events(lines: &[u8]) -> Result<Vec<RunEvent>, TerminalError> {
     if lines.is_empty() {
         return Ok(Vec::new());
     }
-    let record = read_log(lines).map_err(TerminalError::from_error)?;
+    let record = read_log(lines).map_err(|error| {
+        TerminalError::new(format!(
+            "the record of the conversation is damaged: {error}"
+        ))
+    })?;
     Ok(record.events)
 }
 
@@ -82,12 +86,12 @@ pub(crate) async fn lines(
         .parts
         .retain(|(part, _)| only.is_none_or(|only| only == *part));
     if only.is_some() && stored.parts.is_empty() {
-        let problem = format!("there is no such part; the record has {count} so far");
+        let problem = format!("there is no such part; the record has {count} parts so far");
         return Err(TerminalError::new_with_code(404, problem));
     }
     let parts = stored.parts.iter();
     let parts = parts.map(|(_, key)| context.get(key)).collect();
-    joined(parts, LARGEST).await?.ok_or_else(|| {
+    joined(parts, LONGEST_RESPONSE).await?.ok_or_else(|| {
         let problem = format!(
             "the record is too long for one response; request each of its {count} parts: {{\"part\": 0}}"
         );

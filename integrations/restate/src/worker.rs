@@ -19,6 +19,7 @@ use tokio::net::TcpListener;
 use crate::call::{Call, MOST_FROM_DEPENDENCIES};
 use crate::conversation::Conversation;
 use crate::definitions::Definitions;
+use crate::question::FirstAnswers;
 use crate::serve::serve;
 
 /// How long Restate waits for a tool or a model beyond their own time limits.
@@ -130,6 +131,7 @@ impl Worker {
         let longest = tools.map(|tool| tool.policy().timeout.saturating_add(tool.policy().grace));
         let longest = longest.max().unwrap_or_default().saturating_add(MARGIN);
         let call = Call(self.clone()).definition();
+        let answers = FirstAnswers.into_service_definition();
         let conversation = Conversation(self.clone()).into_service_definition();
         Endpoint::builder()
             // Otherwise Restate ends the attempt of a tool that is quiet for a minute.
@@ -140,6 +142,7 @@ impl Worker {
                         .ingress_private(true),
                 ),
             )
+            .bind(answers.options(unlimited().ingress_private(true)))
             // Its state contains the record, which `status` does not need.
             .bind(
                 conversation.options(

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use plaincall::Status::{Cancelled, Ok, Unknown};
+use plaincall::Status::{Cancelled, Ok, Rejected, Unknown};
 use plaincall::log::read_log;
 use plaincall_restate::QuestionKind;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ async fn every_change_of_a_worker_is_a_problem() {
     let mut setting = Setting::new("").await;
     setting.restart_program(&model("one"));
     let body = json!({ "reply": put("a", "one") });
-    setting.api().send("talk", "run", &body).await;
+    let id = setting.api().send("talk", "run", &body).await;
     setting.question("talk", QuestionKind::Approval).await;
     let (tool, others) = (
         "the tool `put` has changed",
@@ -58,9 +58,16 @@ async fn every_change_of_a_worker_is_a_problem() {
         let reported = setting.problem("talk").await.unwrap_or_default();
         assert!(reported.contains(problem), "{new} {options:?}: {reported}");
     }
+    // The first answer counts, also while the worker of the conversation is away.
+    for (answer, expected) in [("deny", 200), ("allow", 409), ("deny", 200)] {
+        let answer = json!({ "question": 0, "answer": answer });
+        let (code, text) = setting.api().call("talk", "answer", &answer).await;
+        assert_eq!(code, expected, "{text}");
+    }
+    assert_ne!(setting.problem("talk").await, None);
     setting.write_tools(TOOLS);
     setting.restart_program(&model("one"));
-    assert_eq!(setting.problem("talk").await, None);
+    assert_eq!(statuses(&setting.finished(&id).await), [Rejected]);
 }
 
 /// Each call goes to workers of its conversation, although others are registered meanwhile.
@@ -235,4 +242,41 @@ async fn calls_wait_until_their_workers_are_registered() {
     assert!(failure.contains("PlaincallCall-"), "{failure}");
     setting.api().register(setting.port).await;
     assert_eq!(statuses(&setting.finished(&id).await), [Ok]);
+}
+
+/// A tool that kills its worker is started again, but not without limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_tool_that_kills_its_workers_fails_in_the_end() {
+    let tools = TOOLS.replace(
+        "sleep {seconds}",
+        "echo start >> starts; sleep 0.2; kill -9 $PPID",
+    );
+    let tools = tools.replace(
+        "effect = \"read\"",
+        "directory = \"{directory:tools}\"\neffect = \"read\"",
+    );
+    let mut setting = Setting::of(&tools).await;
+    let body = json!({ "reply": wait("a", 0.0) });
+    let id = setting.api().send("talk", "run", &body).await;
+    let until = Instant::now() + PATIENCE;
+    let (code, text) = loop {
+        if let Some(output) = setting.api().output(&id).await {
+            break output;
+        }
+        assert!(Instant::now() < until, "the call does not end");
+        if setting.program.try_wait().unwrap().is_some() {
+            setting.restart_program(&[]);
+        }
+        sleep(Duration::from_millis(50)).await;
+    };
+    assert_eq!(code, 200, "{text}");
+    assert!(
+        text.contains("the worker was lost in each of 6 attempts"),
+        "{text}"
+    );
+    let starts = std::fs::read_to_string(setting.directory.path().join("starts")).unwrap();
+    // One that was killed before its start was in the journal is not counted.
+    let starts = starts.lines().count();
+    assert!((6..=8).contains(&starts), "{starts} starts");
 }

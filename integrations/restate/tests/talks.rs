@@ -27,7 +27,7 @@ async fn a_person_answers_over_http() {
         (
             json!({ "question": 7, "answer": "allow" }),
             404,
-            "question 7 is not open",
+            "there is no question 7; the conversation has had 2 so far",
         ),
         (
             json!({ "question": 0, "answer": "done" }),
@@ -72,7 +72,7 @@ async fn a_person_answers_over_http() {
     let again = json!({ "question": 0, "answer": "allow" });
     let (code, text) = api.call("talk", "answer", &again).await;
     assert_eq!(code, 409, "{text}");
-    assert!(text.contains("question 0 is not open"), "{text}");
+    assert!(text.contains("question 0 is closed"), "{text}");
     assert_eq!(finished.text.trim(), "Now.");
 
     // The record is a log, which the command shows.

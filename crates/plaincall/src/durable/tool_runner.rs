@@ -32,6 +32,11 @@ const ERROR: usize = 64 << 10;
 pub struct CallEnd(pub(crate) Ended);
 
 impl CallEnd {
+    /// Returns the end of a call whose tool cannot run, with an error for the model.
+    pub fn failed(error: impl Into<String>) -> Self {
+        Self(Ended::failed(error.into()))
+    }
+
     /// Truncates an output of more than so many bytes, and an error of more than 64 KiB, with a note at the end.
     pub fn truncated(mut self, limit: usize) -> Self {
         let long = |text: &str, limit| {
