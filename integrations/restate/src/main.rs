@@ -20,7 +20,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 /// Serve conversations and calls to a Restate server.
 ///
-/// All workers at one address must have the same version, tools file and options.
+/// All workers at one address must be the same build, with the same tools file and options.
 #[derive(Parser, Debug)]
 #[command(version)]
 struct Options {

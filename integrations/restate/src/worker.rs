@@ -29,8 +29,8 @@ const RETENTION: Duration = Duration::from_hours(7 * 24);
 /// The longest time that a model may take for a reply.
 const REPLY: Duration = Duration::from_hours(1);
 
-/// A worker that serves conversations and calls to a Restate server. All workers at one address must have the same version, tools
-/// and settings; a reply in progress continues only on such workers. Clones share it.
+/// A worker that serves conversations and calls to a Restate server. All workers at one address must be the same
+/// build, with the same tools and settings; a reply in progress continues only on such workers. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Worker(Arc<Inner>);
 

@@ -61,8 +61,8 @@ impl Serialize for Answer {
     }
 }
 
-impl<'d> Deserialize<'d> for Answer {
-    fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
+impl<'de> Deserialize<'de> for Answer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let fields = Map::deserialize(deserializer)?;
         let names: Vec<String> = fields.keys().cloned().collect();
         let answer = Self::deserialize(Value::Object(fields)).map_err(de::Error::custom)?;
