@@ -405,25 +405,8 @@ fn a_fingerprint_shows_every_change_of_a_command() {
 }
 
 #[test]
-fn an_answer_with_an_unknown_field_is_invalid() {
+fn an_edit_is_checked_before_it_is_taken() {
     let answer = |json: Value| serde_json::from_value::<Answer>(json);
-    let denied = json!({ "answer": "deny", "reason": "no" });
-    let read = answer(denied.clone()).unwrap();
-    assert_eq!(serde_json::to_value(read).unwrap(), denied);
-    for (json, problem) in [
-        (
-            json!({ "answer": "deny", "raeson": "no" }),
-            "unknown field `raeson` of the answer `deny`",
-        ),
-        (
-            json!({ "answer": "allow", "reason": "" }),
-            "unknown field `reason` of the answer `allow`",
-        ),
-        (json!({ "answer": "edit" }), "missing field `arguments`"),
-    ] {
-        let error = answer(json).unwrap_err().to_string();
-        assert!(error.contains(problem), "{error}");
-    }
     let tool = Tool::new("list", |(): (), _| async { Ok(String::new()) });
     let edit = |arguments: Value| answer(json!({ "answer": "edit", "arguments": arguments }));
     assert!(edit(json!({})).unwrap().check(&tool).is_ok());

@@ -6,8 +6,9 @@
 use plaincall::Request;
 use plaincall::durable::Answer;
 use restate_sdk::prelude::*;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 /// A question of a conversation that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,14 +51,29 @@ pub struct AnswerTo {
     /// The number of the question.
     pub question: u32,
     /// The answer.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "strict")]
     pub answer: Answer,
+}
+
+/// Reads an answer. An unknown field is an error: it could be a reason or arguments with a wrong name.
+fn strict<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Answer, D::Error> {
+    let fields = Value::Object(Map::deserialize(deserializer)?);
+    let answer = Answer::deserialize(&fields).map_err(D::Error::custom)?;
+    let known = serde_json::to_value(&answer).map_err(D::Error::custom)?;
+    let mut names = fields.as_object().into_iter().flat_map(Map::keys);
+    match names.find(|name| known.get(name).is_none()) {
+        Some(name) => Err(D::Error::custom(format!(
+            "unknown field `{name}` of the answer {}",
+            known["answer"]
+        ))),
+        None => Ok(answer),
+    }
 }
 
 /// An answer with the time at which a worker received it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct TimedAnswer {
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "strict")]
     pub(crate) answer: Answer,
     /// In milliseconds since 1970 (UTC).
     #[serde(default)]

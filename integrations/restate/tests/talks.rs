@@ -37,12 +37,12 @@ async fn a_person_answers_over_http() {
         (
             json!({ "question": 0, "answer": "deny", "raeson": "no" }),
             400,
-            "unknown field `raeson` of the answer `deny`",
+            "unknown field `raeson` of the answer",
         ),
         (
             json!({ "question": 0, "answer": "allow", "reason": "yes" }),
             400,
-            "unknown field `reason` of the answer `allow`",
+            "unknown field `reason` of the answer",
         ),
         (
             json!({ "question": 0, "answer": "edit", "arguments": { "lnie": "three" } }),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use plaincall_call::{Arguments, Limits};
 use plaincall_plan::{CallIndex, State};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::DurableRun;
 use crate::call_arguments::SubmittedArguments;
@@ -13,10 +13,9 @@ use crate::gate::{Decision, Recovery};
 use crate::tool::Tool;
 use crate::tool_error::BoxError;
 
-/// An answer of a person about a call, as JSON: `{"answer": "allow"}`, `{"answer": "done", "output": "…"}`. An answer with an
-/// unknown field is invalid.
+/// An answer of a person about a call, as JSON: `{"answer": "allow"}`, `{"answer": "done", "output": "…"}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", tag = "answer", rename_all = "snake_case")]
+#[serde(tag = "answer", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Answer {
     /// The call may run.
@@ -54,28 +53,6 @@ pub enum Answer {
 
 /// The error for an answer to another question.
 const OTHER: &str = "the answer is not one to this question";
-
-impl Serialize for Answer {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Answer {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let fields = Map::deserialize(deserializer)?;
-        let names: Vec<String> = fields.keys().cloned().collect();
-        let answer = Self::deserialize(Value::Object(fields)).map_err(de::Error::custom)?;
-        let known = serde_json::to_value(&answer).map_err(de::Error::custom)?;
-        match names.into_iter().find(|name| known.get(name).is_none()) {
-            Some(name) => Err(de::Error::custom(format!(
-                "unknown field `{name}` of the answer `{}`",
-                known["answer"].as_str().unwrap_or_default()
-            ))),
-            None => Ok(answer),
-        }
-    }
-}
 
 impl Answer {
     /// Checks the arguments of an [`Edit`](Self::Edit) of a call of this tool.
