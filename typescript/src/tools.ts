@@ -1,4 +1,4 @@
-import { core, type Core } from "./core.js";
+import { core, toWellFormed, type Core } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { toCall, toDocument, type Call, type Document, type Json, type Stop } from "./document.js";
 import { DefinitionError, PlaincallError } from "./errors.js";
@@ -159,6 +159,8 @@ export function tool<Schema extends StandardSchema | JsonSchema, Result = unknow
         if (result.issues !== undefined) throw new PlaincallError(`\`${name}\`: ${describe(result.issues)}`);
         value = result.value as Output<Schema>;
       }
+      // Another call may have aborted it during the validation.
+      context.signal?.throwIfAborted();
       return await execute(value, context);
     },
   };
@@ -166,7 +168,8 @@ export function tool<Schema extends StandardSchema | JsonSchema, Result = unknow
 
 /** Tools in one dialect: writes the system prompt, reads replies, and writes results and repair messages. */
 export class Toolbox implements Disposable {
-  #core: Core = core();
+  /** @internal */
+  readonly core: Core = core();
   #object: number | undefined;
   /** The tools by name, in order. */
   readonly tools: ReadonlyMap<string, Tool>;
@@ -186,15 +189,15 @@ export class Toolbox implements Disposable {
         definitions.push(one);
       }
     }
-    const effects: Record<string, Effect> = {};
-    for (const { name, effect } of own.values()) effects[name] = effect;
-    Object.assign(effects, options.effects);
-    const created = this.#core.perform<{ object: number; tools: Omit<Tool, "run">[] }>(
+    const named = [...own.values()].map(({ name, effect }) => [name, effect] as const);
+    // Unlike an assignment, this works for any name.
+    const effects = Object.fromEntries([...named, ...Object.entries(options.effects ?? {})]);
+    const created = this.core.perform<{ object: number; tools: Omit<Tool, "run">[] }>(
       { tools: { create: { effects, dialect, unclosed } } },
-      JSON.stringify(definitions),
+      toWellFormed(JSON.stringify(definitions)),
     );
     this.#object = created.object;
-    this.#core.registry.register(this, created.object, this);
+    this.core.registry.register(this, created.object, this);
     this.dialect = dialect;
     this.tools = new Map(
       created.tools.map((one) => [one.name, own.get(one.name) ?? tool({ ...one, input: one.parameters })]),
@@ -204,8 +207,14 @@ export class Toolbox implements Disposable {
   }
 
   #perform<T>(name: string, options: object = {}, text: Chunk = ""): T {
-    if (this.#object === undefined) throw new PlaincallError("the toolbox was disposed of; create another one");
-    return this.#core.perform<T>({ tools: { [name]: { ...options, object: this.#object } } }, text);
+    if (this.#object === undefined) throw disposed();
+    return this.core.perform<T>({ tools: { [name]: { ...options, object: this.#object } } }, text);
+  }
+
+  /** @internal Plans calls with these tools. */
+  plan<T>(options: object): T {
+    if (this.#object === undefined) throw disposed();
+    return this.core.perform<T>({ plan: { create: { ...options, tools: this.#object } } });
   }
 
   /** Returns the definitions in the format of the OpenAI API. */
@@ -222,14 +231,14 @@ export class Toolbox implements Disposable {
     return this.#perform("prompt", options);
   }
 
-  /** Reads a complete reply, and validates its calls. Invalid calls are data: nothing is thrown for text. */
+  /** Reads a complete reply, and validates its calls. Invalid calls are data: only a text with more than 10,000 calls is an error. */
   parse(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
     return toDocument(this.#perform("parse", { stop }, text));
   }
 
   /** Returns a reader of replies that still arrive. */
   reader(): Reader {
-    return Reader.of(this.#core, this.#perform<number>("reader"));
+    return Reader.of(this.core, this.#perform<number>("reader"));
   }
 
   /**
@@ -249,7 +258,7 @@ export class Toolbox implements Disposable {
     for (const call of calls) {
       if ("function" in call) {
         const { name, arguments: arguments_ } = call.function;
-        parts.push({ text: name, id: call.id, arguments: arguments_ });
+        parts.push({ text: name, id: call.id, arguments: toWellFormed(arguments_) });
       } else if (call.argumentsJson === null) {
         throw new PlaincallError(`the call \`${call.id}\` is invalid; pass the text of the reply to the model instead`);
       } else {
@@ -292,10 +301,14 @@ export class Toolbox implements Disposable {
 
   [Symbol.dispose](): void {
     if (this.#object === undefined) return;
-    this.#core.registry.unregister(this);
-    this.#core.release(this.#object);
+    this.core.registry.unregister(this);
+    this.core.release(this.#object);
     this.#object = undefined;
   }
+}
+
+function disposed(): PlaincallError {
+  return new PlaincallError("the toolbox was disposed of; create another one");
 }
 
 /** What a reader returns: the events of the parser, and a `Call` after the end of each call. */
