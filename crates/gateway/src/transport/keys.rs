@@ -5,12 +5,12 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// What the keys of a body say.
+/// The facts that the keys of a body state.
 #[derive(Default)]
 pub(crate) struct Keys {
-    /// Whether it has definitions of tools, or is not readable as JSON and may be an object for a server.
+    /// Whether there are definitions of tools, or the body is not JSON and may be an object for a server.
     pub(crate) may_have_tools: bool,
-    /// A key that it has more than once. A server may use another of the values.
+    /// A repeated key. A server may use another of the values.
     pub(crate) repeated: Option<String>,
 }
 
