@@ -147,16 +147,17 @@ class Plan {
   readonly first: Action[];
 
   constructor(toolbox: Toolbox, calls: readonly Call[], concurrency: number | undefined, canApprove: boolean) {
-    const planned = calls.map(({ id, name, dependencies, rejection, held, argumentsJson }) => ({
-      id,
-      name,
-      dependencies,
-      rejection,
-      arguments: argumentsJson,
-      held: canApprove ? null : held,
-      isExclusive: toolbox.tools.get(name)?.exclusive ?? false,
+    const options = calls.map((call) => ({
+      id: call.id,
+      name: call.name,
+      dependencies: call.dependencies,
+      rejection: call.rejection,
+      arguments: call.argumentsJson,
+      held: canApprove ? null : call.held,
+      isExclusive: toolbox.tools.get(call.name)?.exclusive ?? false,
+      isOwn: toolbox.own.has(call),
     }));
-    const create = { concurrency: concurrency ?? null, calls: planned };
+    const create = { concurrency: concurrency ?? null, calls: options };
     const { object, actions } = toolbox.plan<{ object: number; actions: Action[] }>(create);
     [this.#core, this.#object, this.first] = [toolbox.core, object, actions];
   }

@@ -170,6 +170,8 @@ export function tool<Schema extends StandardSchema | JsonSchema, Result = unknow
 export class Toolbox implements Disposable {
   /** @internal */
   readonly core: Core = core();
+  /** @internal The calls that this toolbox has read and validated. */
+  readonly own: WeakSet<Call> = new WeakSet();
   #object: number | undefined;
   /** The tools by name, in order. */
   readonly tools: ReadonlyMap<string, Tool>;
@@ -233,12 +235,14 @@ export class Toolbox implements Disposable {
 
   /** Reads a complete reply, and validates its calls. Invalid calls are data: only a text with more than 10,000 calls is an error. */
   parse(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
-    return toDocument(this.#perform("parse", { stop }, text));
+    const document = toDocument(this.#perform("parse", { stop }, text));
+    for (const call of document.calls) this.own.add(call);
+    return document;
   }
 
   /** Returns a reader of replies that still arrive. */
   reader(): Reader {
-    return Reader.of(this.core, this.#perform<number>("reader"));
+    return Reader.of(this.core, this.#perform<number>("reader"), this.own);
   }
 
   /**
@@ -321,32 +325,38 @@ export class Reader implements Disposable {
   #halves: Halves = new Halves();
   #isFinished = false;
   #isDisposed = false;
+  #toCall: (json: object) => Call;
 
-  private constructor(core: Core, object: number) {
+  private constructor(core: Core, object: number, own: WeakSet<Call>) {
     [this.#core, this.#object] = [core, object];
+    this.#toCall = (json) => {
+      const call = toCall(json);
+      own.add(call);
+      return call;
+    };
     core.registry.register(this, object, this);
   }
 
   /** @internal */
-  static of(core: Core, object: number): Reader {
-    return new Reader(core, object);
+  static of(core: Core, object: number, own: WeakSet<Call>): Reader {
+    return new Reader(core, object, own);
   }
 
   /** Reads the next chunk of the reply. */
   feed(chunk: Chunk): Item[] {
     this.#check();
     const joined = this.#halves.join(chunk);
-    if (joined.length <= MOST_PIECE) return readEvents<Item>(this.#core.feed(this.#object, joined), toCall);
-    return pieces(joined).flatMap((piece) => readEvents<Item>(this.#core.feed(this.#object, piece), toCall));
+    if (joined.length <= MOST_PIECE) return readEvents<Item>(this.#core.feed(this.#object, joined), this.#toCall);
+    return pieces(joined).flatMap((piece) => readEvents<Item>(this.#core.feed(this.#object, piece), this.#toCall));
   }
 
   /** Ends the reply, and returns its last events and calls. */
   finish({ stop = "broken" }: { stop?: Stop | undefined } = {}): Item[] {
     this.#check();
     this.#isFinished = true;
-    const rest = readEvents<Item>(this.#core.feed(this.#object, this.#halves.rest()), toCall);
+    const rest = readEvents<Item>(this.#core.feed(this.#object, this.#halves.rest()), this.#toCall);
     const of = { finish: { object: this.#object, stop } };
-    return [...rest, ...readEvents<Item>(this.#core.performRaw({ tools: of }), toCall)];
+    return [...rest, ...readEvents<Item>(this.#core.performRaw({ tools: of }), this.#toCall)];
   }
 
   /** Begins the next reply of the conversation: ids may be used again, numbering continues. */

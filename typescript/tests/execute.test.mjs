@@ -236,6 +236,24 @@ test("calls of other toolboxes are validated", async () => {
   assert.deepEqual(seen, [{ a: "x", b: [1] }, { a: "5", b: [] }]);
 });
 
+test("calls that the toolbox has read are not read again", async () => {
+  const add = plaincall.tool({
+    name: "any",
+    input: { type: "object", properties: { a: {} } },
+    run: (input) => JSON.stringify(input),
+  });
+  for (const value of ["5", "true", "12345678901234567890"]) {
+    const box = new plaincall.Toolbox([add], { dialect: { syntax: "emoji" } });
+    const text = `🛠️[any]\n${JSON.stringify({ a: value })}\n🛠️[/end]\n`;
+    const reader = box.reader();
+    const read = [...reader.feed(text), ...reader.finish({ stop: "natural" })].filter((item) => "argumentsJson" in item);
+    for (const calls of [box.parse(text, { stop: "natural" }).calls, read]) {
+      const [result] = await execute(box, calls);
+      assert.deepEqual([result.status, JSON.parse(result.output)], ["ok", { a: value }], result.error);
+    }
+  }
+});
+
 test("errors that cannot be read, and halves of characters, are results", async () => {
   const fails = () => {
     throw new Error("secret");

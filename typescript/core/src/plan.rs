@@ -50,6 +50,8 @@ pub(crate) struct CallOption {
     rejection: Option<String>,
     held: Option<String>,
     is_exclusive: bool,
+    /// Whether these tools have read it, and so validated it.
+    is_own: bool,
 }
 
 #[derive(Serialize)]
@@ -125,6 +127,9 @@ impl CallOption {
         let Some(arguments) = &self.arguments else {
             return Some("its arguments were not read; use the calls of a toolbox".to_owned());
         };
+        if self.is_own {
+            return None;
+        }
         let Some(tool) = tools.get(&self.name) else {
             return Some(format!("the toolbox has no tool `{}`", self.name));
         };
