@@ -32,7 +32,7 @@ class Translation:
 
     def applies(self, request: Any) -> bool:
         """Returns whether the request may be translated. All others keep their streams."""
-        return self.adapter.translates(request.method, request.url.path, request.headers.get("content-type"))
+        return self.adapter.translates(request.method, request.url.path)
 
     def ask(self, request: Any) -> Any:
         """Translates a request that was read: returns another request, a response, or what is asked."""

@@ -56,7 +56,7 @@ class Middleware:
             return await self.app(scope, receive, send)
         headers = _decoded(scope.get("headers", []))
         named = {name.lower(): value for name, value in headers}
-        if not self._adapter.translates(scope["method"], scope["path"], named.get("content-type")):
+        if not self._adapter.translates(scope["method"], scope["path"]):
             return await self.app(scope, receive, send)
         body = await _body(receive)
         if body is None:

@@ -112,11 +112,10 @@ impl Adapter {
         })
     }
 
-    /// Returns whether a request with this content type must be passed to `ask`. All others are forwarded unchanged.
+    /// Returns whether a request of any content type must be passed to `ask`. All others are forwarded unchanged.
     #[staticmethod]
-    #[pyo3(signature = (method, path, content_type=None))]
-    fn translates(method: &str, path: &str, content_type: Option<&str>) -> bool {
-        Transport::translates(method, path, content_type)
+    fn translates(method: &str, path: &str) -> bool {
+        Transport::translates(method, path)
     }
 
     /// Returns whether the client gets a header of the model server's answer. It does not get those that describe the answer's body,

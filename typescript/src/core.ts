@@ -33,6 +33,10 @@ export interface Output {
 
 /** A WebAssembly module: writes the input of each call to its memory, and reads the output. */
 export class Core {
+  /** Whether the module has failed. */
+  hasFailed = false;
+  /** The compiled module. */
+  readonly module: WebAssembly.Module;
   #exports: Exports;
   #bytes: Uint8Array = NOTHING;
   #numbers: Int32Array = new Int32Array();
@@ -49,53 +53,69 @@ export class Core {
     } catch {}
   });
 
-  constructor(instance: WebAssembly.Instance) {
+  constructor({ module, instance }: WebAssembly.WebAssemblyInstantiatedSource) {
+    this.module = module;
     this.#exports = instance.exports as unknown as Exports;
     this.#place = this.#exports.output() >> 2;
   }
 
   /** Performs an operation with a text, and returns the output as JSON. */
   perform<T>(options: object, text: string | Uint8Array = NOTHING): T {
-    return JSON.parse(decode(this.performRaw(options, text))) as T;
+    const output = this.performRaw(options, text);
+    try {
+      return JSON.parse(decode(output)) as T;
+    } catch (error) {
+      // Strings have a maximum length.
+      throw new PlaincallError(`the result has ${output.end - output.start} bytes, which are too many`, { cause: error });
+    }
   }
 
   /** Performs an operation, and returns the output. */
   performRaw(options: object, text: string | Uint8Array = NOTHING): Output {
     checkChunk(text);
     checkLength(text.length);
-    const json = encoder.encode(JSON.stringify(options));
+    const json = encoder.encode(toWellFormed(JSON.stringify(options)));
     const rest = typeof text === "string" ? encoder.encode(text) : text;
     const length = json.length + rest.length;
     checkLength(length);
-    const at = this.#reserve(length);
-    this.#room = 0;
-    const memory = this.#memory();
-    memory.set(json, at);
-    memory.set(rest, at + json.length);
-    try {
+    return this.#guarded(() => {
+      const at = this.#reserve(length);
+      const memory = this.#memory();
+      memory.set(json, at);
+      memory.set(rest, at + json.length);
       return this.#checked(this.#exports.perform(json.length, length), length);
-    } catch (error) {
-      throw failed(error);
-    }
+    });
   }
 
   /** Feeds a chunk to an object, and returns the output. */
   feed(object: number, chunk: string | Uint8Array): Output {
     const room = typeof chunk === "string" ? chunk.length * 3 : chunk.length;
-    if (room > this.#room) {
-      this.#input = this.#reserve(Math.max(room, LEAST_ROOM));
-      this.#room = Math.max(room, LEAST_ROOM);
-    }
-    try {
+    return this.#guarded(() => {
+      if (room > this.#room) {
+        this.#input = this.#reserve(Math.max(room, LEAST_ROOM));
+        this.#room = Math.max(room, LEAST_ROOM);
+      }
       const length = this.#write(this.#input, chunk);
       return this.#checked(this.#exports.feed(object, length), length);
+    });
+  }
+
+  /** Calls the module. After a trap, its state is not known. */
+  #guarded<T>(call: () => T): T {
+    if (this.hasFailed) throw failed();
+    try {
+      return call();
     } catch (error) {
+      if (!(error instanceof WebAssembly.RuntimeError)) throw error;
+      this.hasFailed = true;
       throw failed(error);
     }
   }
 
   /** Returns where the next input is written. */
   #reserve(length: number): number {
+    // Even if there is no memory, the earlier place is gone, and views of memory that grew have lost their content.
+    this.#room = 0;
     const at = this.#exports.input(length) >>> 0;
     if (at === 0) throw new PlaincallError(`there is no memory for ${length} bytes; dispose of objects that are not needed`);
     return at;
@@ -103,7 +123,7 @@ export class Core {
 
   /** Forgets an object. */
   release(object: number): void {
-    this.#exports.release(object);
+    if (!this.hasFailed) this.#guarded(() => this.#exports.release(object));
   }
 
   #memory(): Uint8Array {
@@ -151,11 +171,15 @@ function checkLength(length: number): void {
   throw new PlaincallError(`the input has ${length} bytes or more, and may have at most ${MOST_INPUT}; ${instead}`);
 }
 
-/** Returns an error of a call of a module. After a trap, the state of the module is not known. */
-function failed(error: unknown): unknown {
-  if (!(error instanceof WebAssembly.RuntimeError)) return error;
-  const message = "the WebAssembly module has failed, probably for lack of memory, and cannot be used any more";
-  return new PlaincallError(message, { cause: error });
+function failed(cause?: unknown): PlaincallError {
+  const message = "the WebAssembly module has failed, probably for lack of memory; create the toolbox, parser or reader again";
+  return new PlaincallError(message, { cause });
+}
+
+/** Replaces halves of characters in JSON, which no UTF-8 has, as an encoder of UTF-8 replaces them in a text. */
+export function toWellFormed(json: string): string {
+  const escapes = /\\(?:\\|u(d[89ab]..)\\u(d[c-f]..)|u(d[89a-f]..))/gi;
+  return json.replace(escapes, (escape, _first, _second, half?: string) => (half === undefined ? escape : "\\ufffd"));
 }
 
 /** Decodes an output. */
@@ -169,6 +193,10 @@ let hasAll = false;
 /** The core of this program: that of the gateway if it is loaded, which has the parser too. */
 export function core(): Core {
   if (loaded === undefined) throw new Error("import `plaincall` or `plaincall/parse`, not its internal modules");
+  if (loaded.hasFailed) {
+    const { module } = loaded;
+    loaded = new Core({ module, instance: new WebAssembly.Instance(module) });
+  }
   return loaded;
 }
 
@@ -181,18 +209,18 @@ export async function load(url: URL, isAll: boolean): Promise<void> {
   [loaded, hasAll] = [core, isAll];
 }
 
-async function instantiate(url: URL): Promise<WebAssembly.Instance> {
+async function instantiate(url: URL): Promise<WebAssembly.WebAssemblyInstantiatedSource> {
   if (url.protocol === "file:" && "process" in globalThis) {
     const files = "node:fs/promises";
     const { readFile } = (await import(/* webpackIgnore: true */ /* @vite-ignore */ files)) as {
       readFile(url: URL): Promise<Uint8Array<ArrayBuffer>>;
     };
-    return (await WebAssembly.instantiate(await readFile(url))).instance;
+    return await WebAssembly.instantiate(await readFile(url));
   }
   const response = await fetch(url);
   if (!response.ok) throw new Error(`${url.href} cannot be loaded: status ${response.status}`);
   if (response.headers.get("content-type")?.startsWith("application/wasm")) {
-    return (await WebAssembly.instantiateStreaming(response)).instance;
+    return await WebAssembly.instantiateStreaming(response);
   }
-  return (await WebAssembly.instantiate(await response.arrayBuffer())).instance;
+  return await WebAssembly.instantiate(await response.arrayBuffer());
 }

@@ -86,7 +86,7 @@ export function toDocument(read: Pick<Document, "syntax" | "segments" | "diagnos
 }
 
 /**
- * Finds the calls in a complete text. No text is an error. Default dialect: automatic; default stop: `broken`.
+ * Finds the calls in a complete text. A text with more than 10,000 calls is an error, no other one. Default dialect: automatic; default stop: `broken`.
  *
  * ```ts
  * const { calls } = parse("!!!GADGET_START:weather\n!!!ARG:city\nParis\n!!!GADGET_END\n");

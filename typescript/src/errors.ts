@@ -1,4 +1,4 @@
-/** An argument of this package cannot be used. Texts of models never cause one. */
+/** An argument of this package cannot be used. Texts of models cause one only if they are too long, or have too many calls. */
 export class PlaincallError extends Error {
   override name = "PlaincallError";
 }

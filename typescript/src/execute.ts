@@ -1,7 +1,7 @@
 /** Calls the tools of a reply in dependency order. */
 
-import { core } from "./core.js";
-import type { Call } from "./document.js";
+import type { Core } from "./core.js";
+import type { Call, Json } from "./document.js";
 import { PlaincallError } from "./errors.js";
 import type { Result, Signal, Tool, Toolbox } from "./tools.js";
 
@@ -61,18 +61,23 @@ export async function execute(
   calls: Iterable<Call>,
   { approve, concurrency, timeout, signal }: ExecuteOptions = {},
 ): Promise<ExecutedResult[]> {
-  if (timeout !== undefined && !(timeout > 0)) throw new PlaincallError("`timeout` must be a number of milliseconds above 0");
+  if (timeout !== undefined && !(typeof timeout === "number" && timeout > 0)) {
+    throw new PlaincallError("`timeout` must be a number of milliseconds above 0");
+  }
+  if (concurrency !== undefined && concurrency !== Infinity && !(Number.isInteger(concurrency) && concurrency > 0)) {
+    throw new PlaincallError(`\`concurrency\`: found ${String(concurrency)}, expected a whole number of at least 1`);
+  }
   signal?.throwIfAborted();
   const written = [...calls];
   const plan = new Plan(toolbox, written, concurrency, approve !== undefined);
   const results: ExecutedResult[] = [];
-  const stop = new AbortController();
-  const abort = () => stop.abort(signal?.reason);
+  const stop = new Stop();
+  const abort = () => stop.now(signal?.reason);
   signal?.addEventListener("abort", abort);
   try {
     await new Promise<void>((resolve, reject) => {
       let running = 0;
-      stop.signal.addEventListener("abort", () => reject(stop.signal.reason));
+      stop.each.add(reject);
       /** Runs a task, and does what is next after it. */
       const run = (task: () => Promise<Action[]>) => {
         running++;
@@ -81,12 +86,12 @@ export async function execute(
           running--;
           follow(actions);
         };
-        next().catch(reject);
+        next().catch((error) => stop.now(error));
       };
       const follow = (actions: Action[]) => {
-        if (stop.signal.aborted) return;
         // Approved calls are added while the list is read.
         for (const { kind, call: index, reason } of actions) {
+          if (stop.isStopped) return;
           const call = written[index]!;
           const tool = toolbox.tools.get(call.name);
           if (kind === "ready" && approve === undefined) {
@@ -94,13 +99,13 @@ export async function execute(
           } else if (kind === "ready") {
             run(async () => {
               const denial = await denied(approve!, call, tool);
-              if (stop.signal.aborted) return [];
+              if (stop.isStopped) return [];
               return denial === undefined ? plan.next("admit", index) : plan.next("deny", index, { reason: denial });
             });
           } else if (kind === "start") {
             run(async () => {
-              const result = await limited(tool, call, stop.signal, timeout);
-              if (stop.signal.aborted) return [];
+              const result = await limited(tool, call, stop, timeout);
+              if (stop.isStopped) return [];
               results[index] = result;
               return plan.next("finish", index, { succeeded: result.status === "ok" });
             });
@@ -108,10 +113,14 @@ export async function execute(
             results[index] = { id: call.id, name: call.name, status: kind, error: reason ?? "" };
           }
         }
-        if (running === 0) resolve();
+        if (running === 0 && !stop.isStopped) resolve();
       };
       follow(plan.first);
     });
+  } catch (error) {
+    // Nothing goes on after an error of the first step either.
+    stop.now(error);
+    throw error;
   } finally {
     signal?.removeEventListener("abort", abort);
     plan.release();
@@ -119,31 +128,49 @@ export async function execute(
   return results;
 }
 
+/** Ends everything that runs. One list of functions: an `AbortSignal` warns of many listeners. */
+class Stop {
+  isStopped = false;
+  readonly each: Set<(reason: unknown) => void> = new Set();
+
+  now(reason: unknown): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    for (const end of this.each) end(reason);
+  }
+}
+
 /** Decides which call starts next. */
 class Plan {
-  #object: number;
+  #core: Core;
+  #object: number | undefined;
   readonly first: Action[];
 
   constructor(toolbox: Toolbox, calls: readonly Call[], concurrency: number | undefined, canApprove: boolean) {
-    const planned = calls.map(({ id, name, dependencies, rejection, held, arguments: given }) => ({
-      id,
-      dependencies,
-      rejection: rejection ?? (given === null ? "its arguments were not read; use the calls of a toolbox" : null),
-      held: canApprove ? null : held,
-      isExclusive: toolbox.tools.get(name)?.exclusive ?? false,
+    const options = calls.map((call) => ({
+      id: call.id,
+      name: call.name,
+      dependencies: call.dependencies,
+      rejection: call.rejection,
+      arguments: call.argumentsJson,
+      held: canApprove ? null : call.held,
+      isExclusive: toolbox.tools.get(call.name)?.exclusive ?? false,
+      isOwn: toolbox.own.has(call),
     }));
-    const create = { concurrency: concurrency ?? null, calls: planned };
-    const { object, actions } = core().perform<{ object: number; actions: Action[] }>({ plan: { create } });
-    [this.#object, this.first] = [object, actions];
+    const create = { concurrency: concurrency ?? null, calls: options };
+    const { object, actions } = toolbox.plan<{ object: number; actions: Action[] }>(create);
+    [this.#core, this.#object, this.first] = [toolbox.core, object, actions];
   }
 
   next(operation: "admit" | "deny" | "finish", call: number, options: object = {}): Action[] {
+    if (this.#object === undefined) return [];
     const plan = { [operation]: { object: this.#object, call, ...options } };
-    return core().perform<{ actions: Action[] }>({ plan }).actions;
+    return this.#core.perform<{ actions: Action[] }>({ plan }).actions;
   }
 
   release(): void {
-    core().release(this.#object);
+    if (this.#object !== undefined) this.#core.release(this.#object);
+    this.#object = undefined;
   }
 }
 
@@ -152,7 +179,7 @@ async function denied(approve: Approve, call: Call, tool: Tool | undefined): Pro
   try {
     const decision = await approve(call, tool);
     if (decision === true) return undefined;
-    return typeof decision === "string" ? decision : "this call was not approved";
+    return typeof decision === "string" && decision !== "" ? decision : "this call was not approved";
   } catch (error) {
     return `the approval of this call failed: ${nameOf(error)}`;
   }
@@ -162,13 +189,16 @@ async function denied(approve: Approve, call: Call, tool: Tool | undefined): Pro
 async function limited(
   tool: Tool | undefined,
   call: Call,
-  signal: AbortSignal,
+  stop: Stop,
   timeout: number | undefined,
 ): Promise<ExecutedResult> {
   const own = new AbortController();
-  const abort = () => own.abort(signal.reason);
-  signal.addEventListener("abort", abort);
   let timer: ReturnType<typeof setTimeout> | undefined;
+  const abort = (reason: unknown) => {
+    clearTimeout(timer);
+    own.abort(reason);
+  };
+  stop.each.add(abort);
   const late = new Promise<ExecutedResult>((resolve) => {
     if (timeout === undefined || timeout > MOST_TIME) return;
     timer = setTimeout(() => {
@@ -181,7 +211,7 @@ async function limited(
     return await Promise.race([outcome(tool, call, own.signal), late]);
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", abort);
+    stop.each.delete(abort);
   }
 }
 
@@ -190,7 +220,8 @@ async function outcome(tool: Tool | undefined, call: Call, signal: AbortSignal):
   let value: unknown;
   try {
     if (tool === undefined) throw new PlaincallError(`the tool \`${name}\` has no function`);
-    value = await tool.run(call.arguments, { signal });
+    // The arguments that were validated.
+    value = await tool.run(JSON.parse(call.argumentsJson ?? "null") as Json, { signal });
   } catch (error) {
     return { id, name, status: "error", error: messageOf(error) };
   }
@@ -203,14 +234,19 @@ async function outcome(tool: Tool | undefined, call: Call, signal: AbortSignal):
 }
 
 function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : typeof error;
+  // Getters and proxies can throw.
+  try {
+    return error instanceof Error ? String(error.name) : typeof error;
+  } catch {
+    return typeof error;
+  }
 }
 
 /** Returns an error as a sentence for the model. Those of this package state what to do. */
 function messageOf(error: unknown): string {
-  if (error instanceof PlaincallError) return error.message;
   try {
-    return error instanceof Error ? `${error.name}: ${error.message}` : `the tool failed: ${String(error)}`;
+    if (error instanceof PlaincallError) return String(error.message);
+    return error instanceof Error ? `${String(error.name)}: ${String(error.message)}` : `the tool failed: ${String(error)}`;
   } catch {
     return "the tool failed";
   }

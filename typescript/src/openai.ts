@@ -8,7 +8,7 @@ import type { Engine } from "./tools.js";
 
 await load(new URL("./gateway.wasm", import.meta.url), true);
 
-export * from "./errors.js";
+export { DefinitionError, DialectError, GrammarError, PlaincallError, RenderError } from "./errors.js";
 
 /** The settings of a model. The defaults work for unknown models. */
 export interface FetchSettings {
@@ -110,13 +110,15 @@ export function plaincallFetch(options: FetchOptions = {}): Fetch {
     const needs = `needs at least ${LEAST_SECRET}; use 32 random bytes`;
     throw new PlaincallError(`\`secret\` has ${secret.length} bytes, and ${needs}`);
   }
-  const translation = new Translation(settings, secret);
+  let translation = new Translation(settings, secret);
   return async (input, init) => {
     const given = input instanceof Request ? input : undefined;
+    if (translation.core.hasFailed) translation = new Translation(settings, secret);
+    const { core } = translation;
     const method = (init?.method ?? given?.method ?? "GET").toUpperCase();
     const url = new URL(given?.url ?? String(input), globalThis.location?.href);
     const headers = new Headers(init?.headers ?? given?.headers);
-    if (!translation.applies(method, url.pathname, headers.get("content-type"))) return inner(input, init);
+    if (!translation.applies(method, url.pathname)) return inner(input, init);
     const request = new Request(input, init);
     const body = new Uint8Array(await request.arrayBuffer());
     // Another kind of body than bytes has its own type.
@@ -137,7 +139,7 @@ export function plaincallFetch(options: FetchOptions = {}): Fetch {
       case "countTokens":
         return translation.countTokens(asked.object, send, signal);
       case "asked": {
-        const exchange = new Exchange(translation.core, asked, send, signal);
+        const exchange = new Exchange(core, asked, send, signal);
         try {
           for (const tool of asked.changedTools) onChangedTool(tool);
         } catch (error) {
@@ -213,8 +215,8 @@ class Translation {
   }
 
   /** Whether the request may be translated. */
-  applies(method: string, path: string, contentType: string | null): boolean {
-    return perform(this.core, { translates: { method, path, contentType } });
+  applies(method: string, path: string): boolean {
+    return perform(this.core, { translates: { method, path } });
   }
 
   ask(headers: Headers, path: string, body: Uint8Array): Ask {
@@ -230,13 +232,10 @@ class Translation {
       for (;;) {
         const next = perform<{ path: string; body: string } | null>(this.core, { countRequest: { object } });
         if (next === null) break;
-        const answer = await send(next.body, next.path).catch(() => undefined);
+        const answer = await answerOf(send(next.body, next.path));
         signal?.throwIfAborted();
-        if (answer?.ok !== true) {
-          await answer?.body?.cancel();
-          break;
-        }
-        perform(this.core, { countAnswer: { object } }, new Uint8Array(await answer.arrayBuffer()));
+        if (answer === undefined) break;
+        this.core.performRaw(operation({ countAnswer: { object } }), answer);
       }
       return toResponse(perform(this.core, { countResponse: { object } }));
     } finally {
@@ -388,6 +387,16 @@ class Exchange {
     for (const [name, value] of own) headers.set(name, value);
     return new Response(body, { status, headers });
   }
+}
+
+/** Returns the body of an answer, or undefined if it is an error or does not arrive. */
+async function answerOf(sent: Promise<Response>): Promise<Uint8Array | undefined> {
+  try {
+    const answer = await sent;
+    if (answer.ok) return new Uint8Array(await answer.arrayBuffer());
+    await answer.body?.cancel();
+  } catch {}
+  return undefined;
 }
 
 const DONE: { done: boolean; value?: Uint8Array | undefined } = { done: true };

@@ -4,7 +4,7 @@ import { load } from "./core.js";
 
 await load(new URL("./parse.wasm", import.meta.url), false);
 
-export * from "./errors.js";
+export { DefinitionError, DialectError, GrammarError, PlaincallError, RenderError } from "./errors.js";
 export { THINK, type Dialect } from "./dialect.js";
 export type * from "./events.js";
 export type { Chunk } from "./chunk.js";

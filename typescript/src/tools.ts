@@ -1,4 +1,4 @@
-import { core, type Core } from "./core.js";
+import { core, toWellFormed, type Core } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { toCall, toDocument, type Call, type Document, type Json, type Stop } from "./document.js";
 import { DefinitionError, PlaincallError } from "./errors.js";
@@ -159,6 +159,8 @@ export function tool<Schema extends StandardSchema | JsonSchema, Result = unknow
         if (result.issues !== undefined) throw new PlaincallError(`\`${name}\`: ${describe(result.issues)}`);
         value = result.value as Output<Schema>;
       }
+      // Another call may have aborted it during the validation.
+      context.signal?.throwIfAborted();
       return await execute(value, context);
     },
   };
@@ -166,7 +168,10 @@ export function tool<Schema extends StandardSchema | JsonSchema, Result = unknow
 
 /** Tools in one dialect: writes the system prompt, reads replies, and writes results and repair messages. */
 export class Toolbox implements Disposable {
-  #core: Core = core();
+  /** @internal */
+  readonly core: Core = core();
+  /** @internal The calls that this toolbox has read and validated. */
+  readonly own: WeakSet<Call> = new WeakSet();
   #object: number | undefined;
   /** The tools by name, in order. */
   readonly tools: ReadonlyMap<string, Tool>;
@@ -186,15 +191,15 @@ export class Toolbox implements Disposable {
         definitions.push(one);
       }
     }
-    const effects: Record<string, Effect> = {};
-    for (const { name, effect } of own.values()) effects[name] = effect;
-    Object.assign(effects, options.effects);
-    const created = this.#core.perform<{ object: number; tools: Omit<Tool, "run">[] }>(
+    const named = [...own.values()].map(({ name, effect }) => [name, effect] as const);
+    // Unlike an assignment, this works for any name.
+    const effects = Object.fromEntries([...named, ...Object.entries(options.effects ?? {})]);
+    const created = this.core.perform<{ object: number; tools: Omit<Tool, "run">[] }>(
       { tools: { create: { effects, dialect, unclosed } } },
-      JSON.stringify(definitions),
+      toWellFormed(JSON.stringify(definitions)),
     );
     this.#object = created.object;
-    this.#core.registry.register(this, created.object, this);
+    this.core.registry.register(this, created.object, this);
     this.dialect = dialect;
     this.tools = new Map(
       created.tools.map((one) => [one.name, own.get(one.name) ?? tool({ ...one, input: one.parameters })]),
@@ -204,8 +209,14 @@ export class Toolbox implements Disposable {
   }
 
   #perform<T>(name: string, options: object = {}, text: Chunk = ""): T {
-    if (this.#object === undefined) throw new PlaincallError("the toolbox was disposed of; create another one");
-    return this.#core.perform<T>({ tools: { [name]: { ...options, object: this.#object } } }, text);
+    if (this.#object === undefined) throw disposed();
+    return this.core.perform<T>({ tools: { [name]: { ...options, object: this.#object } } }, text);
+  }
+
+  /** @internal Plans calls with these tools. */
+  plan<T>(options: object): T {
+    if (this.#object === undefined) throw disposed();
+    return this.core.perform<T>({ plan: { create: { ...options, tools: this.#object } } });
   }
 
   /** Returns the definitions in the format of the OpenAI API. */
@@ -222,14 +233,16 @@ export class Toolbox implements Disposable {
     return this.#perform("prompt", options);
   }
 
-  /** Reads a complete reply, and validates its calls. Invalid calls are data: nothing is thrown for text. */
+  /** Reads a complete reply, and validates its calls. Invalid calls are data: only a text with more than 10,000 calls is an error. */
   parse(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
-    return toDocument(this.#perform("parse", { stop }, text));
+    const document = toDocument(this.#perform("parse", { stop }, text));
+    for (const call of document.calls) this.own.add(call);
+    return document;
   }
 
   /** Returns a reader of replies that still arrive. */
   reader(): Reader {
-    return Reader.of(this.#core, this.#perform<number>("reader"));
+    return Reader.of(this.core, this.#perform<number>("reader"), this.own);
   }
 
   /**
@@ -249,7 +262,7 @@ export class Toolbox implements Disposable {
     for (const call of calls) {
       if ("function" in call) {
         const { name, arguments: arguments_ } = call.function;
-        parts.push({ text: name, id: call.id, arguments: arguments_ });
+        parts.push({ text: name, id: call.id, arguments: toWellFormed(arguments_) });
       } else if (call.argumentsJson === null) {
         throw new PlaincallError(`the call \`${call.id}\` is invalid; pass the text of the reply to the model instead`);
       } else {
@@ -292,10 +305,14 @@ export class Toolbox implements Disposable {
 
   [Symbol.dispose](): void {
     if (this.#object === undefined) return;
-    this.#core.registry.unregister(this);
-    this.#core.release(this.#object);
+    this.core.registry.unregister(this);
+    this.core.release(this.#object);
     this.#object = undefined;
   }
+}
+
+function disposed(): PlaincallError {
+  return new PlaincallError("the toolbox was disposed of; create another one");
 }
 
 /** What a reader returns: the events of the parser, and a `Call` after the end of each call. */
@@ -308,32 +325,38 @@ export class Reader implements Disposable {
   #halves: Halves = new Halves();
   #isFinished = false;
   #isDisposed = false;
+  #toCall: (json: object) => Call;
 
-  private constructor(core: Core, object: number) {
+  private constructor(core: Core, object: number, own: WeakSet<Call>) {
     [this.#core, this.#object] = [core, object];
+    this.#toCall = (json) => {
+      const call = toCall(json);
+      own.add(call);
+      return call;
+    };
     core.registry.register(this, object, this);
   }
 
   /** @internal */
-  static of(core: Core, object: number): Reader {
-    return new Reader(core, object);
+  static of(core: Core, object: number, own: WeakSet<Call>): Reader {
+    return new Reader(core, object, own);
   }
 
   /** Reads the next chunk of the reply. */
   feed(chunk: Chunk): Item[] {
     this.#check();
     const joined = this.#halves.join(chunk);
-    if (joined.length <= MOST_PIECE) return readEvents<Item>(this.#core.feed(this.#object, joined), toCall);
-    return pieces(joined).flatMap((piece) => readEvents<Item>(this.#core.feed(this.#object, piece), toCall));
+    if (joined.length <= MOST_PIECE) return readEvents<Item>(this.#core.feed(this.#object, joined), this.#toCall);
+    return pieces(joined).flatMap((piece) => readEvents<Item>(this.#core.feed(this.#object, piece), this.#toCall));
   }
 
   /** Ends the reply, and returns its last events and calls. */
   finish({ stop = "broken" }: { stop?: Stop | undefined } = {}): Item[] {
     this.#check();
     this.#isFinished = true;
-    const rest = readEvents<Item>(this.#core.feed(this.#object, this.#halves.rest()), toCall);
+    const rest = readEvents<Item>(this.#core.feed(this.#object, this.#halves.rest()), this.#toCall);
     const of = { finish: { object: this.#object, stop } };
-    return [...rest, ...readEvents<Item>(this.#core.performRaw({ tools: of }), toCall)];
+    return [...rest, ...readEvents<Item>(this.#core.performRaw({ tools: of }), this.#toCall)];
   }
 
   /** Begins the next reply of the conversation: ids may be used again, numbering continues. */

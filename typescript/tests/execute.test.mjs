@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import * as plaincall from "plaincall";
 import { execute, parse, Toolbox, tool } from "plaincall";
 import { z } from "zod";
 
@@ -213,7 +214,133 @@ test("no calls, and calls that were read without tools", async () => {
   assert.equal((await execute(box, [emoji]))[0].status, "rejected");
   const [unknown] = parse(call("unknown", "u"), { syntax: "block" }).calls;
   const [result] = await execute(box, [unknown]);
-  assert.deepEqual([result.status, result.error], ["error", "the tool `unknown` has no function"]);
+  assert.deepEqual([result.status, result.error], ["rejected", "the toolbox has no tool `unknown`"]);
+});
+
+test("calls of other toolboxes are validated", async () => {
+  const seen = [];
+  const input = z.object({ a: z.string(), b: z.array(z.number()).default([]) });
+  const box = new Toolbox([tool({ name: "t", input, execute: (given) => seen.push(given) && "ok" })]);
+  const other = new Toolbox([tool({ name: "t", input: z.object({ a: z.number(), c: z.string().optional() }) })]);
+  const invalid = [
+    ...other.parse(call("t", "1", { a: 5 })).calls,
+    ...other.parse(call("t", "2", { c: "x", a: 1 })).calls,
+    ...parse(call("t", "3", { c: "x" })).calls,
+    { ...box.parse(call("t", "4", { a: "x" })).calls[0], argumentsJson: "[1]" },
+    { ...box.parse(call("t", "5", { a: "x" })).calls[0], argumentsJson: "{" },
+  ];
+  for (const result of await execute(box, invalid)) assert.equal(result.status, "rejected", JSON.stringify(result));
+  assert.deepEqual(seen, []);
+  const valid = [...parse(call("t", "6", { a: "x", "b/0": 1 })).calls, ...box.parse(call("t", "7", { a: "5" })).calls];
+  for (const result of await execute(box, valid)) assert.equal(result.status, "ok", JSON.stringify(result));
+  assert.deepEqual(seen, [{ a: "x", b: [1] }, { a: "5", b: [] }]);
+});
+
+test("calls that the toolbox has read are not read again", async () => {
+  const add = plaincall.tool({
+    name: "any",
+    input: { type: "object", properties: { a: {} } },
+    run: (input) => JSON.stringify(input),
+  });
+  for (const value of ["5", "true", "12345678901234567890"]) {
+    const box = new plaincall.Toolbox([add], { dialect: { syntax: "emoji" } });
+    const text = `🛠️[any]\n${JSON.stringify({ a: value })}\n🛠️[/end]\n`;
+    const reader = box.reader();
+    const read = [...reader.feed(text), ...reader.finish({ stop: "natural" })].filter((item) => "argumentsJson" in item);
+    for (const calls of [box.parse(text, { stop: "natural" }).calls, read]) {
+      const [result] = await execute(box, calls);
+      assert.deepEqual([result.status, JSON.parse(result.output)], ["ok", { a: value }], result.error);
+    }
+  }
+});
+
+test("errors that cannot be read, and halves of characters, are results", async () => {
+  const fails = () => {
+    throw new Error("secret");
+  };
+  const named = Object.defineProperty(new Error("a"), "name", { get: fails });
+  const worded = Object.defineProperty(new Error("a"), "message", { get: fails });
+  const proxy = new Proxy({}, { get: fails, getPrototypeOf: fails });
+  for (const error of [named, worded, proxy, Object.assign(new Error("a"), { name: Symbol("s") })]) {
+    const throws = () => {
+      throw error;
+    };
+    const box = give(throws);
+    const { calls } = box.parse(call("give", "g"));
+    assert.equal((await execute(box, calls))[0].status, "error");
+    assert.equal((await execute(box, calls, { approve: throws }))[0].status, "rejected");
+  }
+  const box = give(() => "\ud83d");
+  const { calls } = box.parse(call("give", "g"));
+  const [denied] = await execute(box, calls, { approve: () => "cut: \ud83d" });
+  assert.deepEqual([denied.status, denied.error], ["rejected", "cut: \ufffd"]);
+  const results = await execute(box, calls);
+  assert.match(box.results(results), /\ufffd/);
+  const [empty] = await execute(box, calls, { approve: () => "" });
+  assert.equal(empty.error, "this call was not approved");
+});
+
+test("after an error of the plan nothing goes on", async () => {
+  const [box, log] = toolbox();
+  const { calls } = box.parse(call("work", "a", { name: "a", seconds: 0.02 }) + call("work", "b", { name: "b" }, "a") + call("late", "c"));
+  // A list that changes makes the plan fail.
+  const approve = ({ id }) => {
+    if (id === "c") {
+      box[Symbol.dispose]();
+      Object.defineProperty(box.tools, "get", { value: () => assert.fail("broken") });
+    }
+    return true;
+  };
+  await assert.rejects(execute(box, calls, { approve }), /broken/);
+  await sleep(0.05);
+  assert.ok(!log.includes("start b"), `${log}`);
+});
+
+test("an abort inside a function stops the rest", async () => {
+  for (const inApproval of [false, true]) {
+    const abort = new AbortController();
+    const log = [];
+    const stop = () => {
+      log.push("stop");
+      abort.abort();
+      return true;
+    };
+    const box = new Toolbox([
+      tool({ name: "stop", input: z.object({}), execute: stop }),
+      tool({ name: "next", input: z.object({}), execute: () => log.push("next") }),
+    ]);
+    const { calls } = box.parse(call("stop", "a") + call("next", "b"));
+    const approve = inApproval ? stop : undefined;
+    await assert.rejects(execute(box, calls, { approve, signal: abort.signal }), { name: "AbortError" });
+    await sleep(0.01);
+    assert.deepEqual(log, ["stop"]);
+  }
+});
+
+test("many calls cause no warning, and an abort leaves no timer", async () => {
+  const warnings = [];
+  const warn = (warning) => warnings.push(warning);
+  process.on("warning", warn);
+  const box = give(() => new Promise(() => {}));
+  const many = Array.from({ length: 20 }, (_, index) => call("give", `g${index}`)).join("");
+  const abort = new AbortController();
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+  const before = timers();
+  const running = execute(box, box.parse(many).calls, { timeout: 60_000, signal: abort.signal });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(timers(), before + 20);
+  abort.abort();
+  await assert.rejects(running, { name: "AbortError" });
+  assert.equal(timers(), before);
+  process.off("warning", warn);
+  assert.deepEqual(warnings, []);
+});
+
+test("options of other types are errors", async () => {
+  const [box] = toolbox();
+  for (const options of [{ concurrency: NaN }, { concurrency: 1.5 }, { concurrency: 0 }, { timeout: "5" }, { timeout: NaN }]) {
+    await assert.rejects(execute(box, [], options), plaincall.PlaincallError, JSON.stringify(options));
+  }
 });
 
 test("outputs", async () => {

@@ -248,6 +248,50 @@ test("options outside the standard and the client's signal reach the inner fetch
   assert.deepEqual(seen, [["string", "proxy", false]]);
 });
 
+const COUNT = "http://localhost:8000/v1/messages/count_tokens";
+const COUNTED = { model: "m", messages: [{ role: "user", content: QUESTION }], tools: [{ name: "a", input_schema: { type: "object" } }] };
+
+test("tokens are counted by the server, or estimated", async () => {
+  const counting = (input) =>
+    String(input).endsWith("tokenize") ? Response.json({ count: 7, max_model_len: 100, tokens: [1, 2, 3, 4, 5, 6, 7] }) : Response.json({ prompt: "hi" });
+  const counted = await plaincallFetch({ fetch: async (input) => counting(input) })(COUNT, post(COUNTED));
+  assert.equal((await counted.json()).input_tokens, 7);
+  assert.equal(counted.headers.get("x-plaincall-token-count"), null);
+  const reset = async () => new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError("reset")) }));
+  const estimated = await plaincallFetch({ fetch: reset })(COUNT, post(COUNTED));
+  assert.ok((await estimated.json()).input_tokens > 0);
+  assert.equal(estimated.headers.get("x-plaincall-token-count"), "estimate");
+});
+
+test("no unreadable request with tools is passed on", async () => {
+  const sent = [];
+  const inner = async (input, init) => {
+    sent.push(new Uint8Array(await new Request(input, init).arrayBuffer()));
+    return Response.json({});
+  };
+  const fetch = plaincallFetch({ fetch: inner });
+  const body = JSON.stringify({ input: QUESTION, ...BODY });
+  const requests = [
+    ["/base/responses", body.replace("Paris", "\\ud83d")],
+    ["/v1/Responses", Buffer.from(body, "utf16le")],
+    ["/v1/CHAT/completions", new Uint8Array([31, 139, 8, 0, 0])],
+    ["/v1/chat/completions;a=b", body],
+    ["/v1/chat/completions", body.replace("{", '{"tools":[],')],
+    ["/v1/chat/completions", `${body.slice(0, -1)},"tools":[]}`],
+  ];
+  for (const [path, body] of requests) {
+    const response = await fetch(`http://localhost:8000${path}`, { method: "POST", body, headers: { "content-type": "multipart/x" } });
+    assert.ok(response.status >= 400, path);
+    for (const bytes of sent.splice(0)) assert.doesNotMatch(new TextDecoder().decode(bytes), /^[^{]|"tools"/, path);
+  }
+  const form = new FormData();
+  form.set("file", new Blob(["{}"]), "a.json");
+  for (const path of ["/rooms/5/messages", "/v1/files"]) {
+    await fetch(`http://localhost:8000${path}`, { method: "POST", body: form });
+    assert.match(new TextDecoder().decode(sent.pop()), /name="file"/);
+  }
+});
+
 test("a callback that throws ends the request", async () => {
   const parameters = { type: "object", properties: { a: { type: "nothing" } } };
   const tools = [{ type: "function", function: { ...WEATHER, parameters } }];

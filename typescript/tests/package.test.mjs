@@ -242,6 +242,20 @@ test("definitions of clients", () => {
   assert.throws(() => new Toolbox([custom]), DefinitionError);
 });
 
+test("halves of characters are replaced", () => {
+  const box = new Toolbox([{ name: "a", description: "cut: \ud83d", input_schema: { type: "object", description: "\\ud83d 😀" } }]);
+  assert.equal(box.tools.get("a").description, "cut: \ufffd");
+  assert.equal(box.tools.get("a").parameters.description, "\\ud83d 😀");
+  assert.match(box.results([{ id: "1", name: "a", output: "\udc00x" }]), /\ufffdx/);
+  const given = { function: { name: "a", arguments: '{"x":"\\uD83D \\ud83d\\ude00"}' } };
+  assert.match(box.history("\ud83d", [given]), /^\ufffd[^]*\ufffd 😀/);
+});
+
+test("an effect of any name", () => {
+  const effects = Object.fromEntries([["__proto__", "read"]]);
+  assert.throws(() => new Toolbox([add], { effects }), /unknown tool `__proto__`/);
+});
+
 test("definitions are checked", () => {
   assert.throws(() => new Toolbox([{ name: "a b", input_schema: {} }]), DefinitionError);
   assert.throws(() => new Toolbox([add, add]), DefinitionError);

@@ -1,5 +1,6 @@
 //! The gateway inside a client library, which sends the requests itself: requests of any path in, responses as bytes out.
 
+mod keys;
 mod paths;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use crate::key::Secret;
 use crate::reply::Flow;
 use crate::settings::ModelSettings;
 use crate::token_count::TokenCount;
+use keys::Keys;
 use paths::{Found, Target};
 
 const JSON: &str = "application/json";
@@ -45,7 +47,7 @@ const OF_ANSWER: [&str; 15] = [
 ///
 /// let secret = Secret::new("the same secret in all instances");
 /// let transport = Transport::new(secret, ModelSettings::default(), None);
-/// assert!(Transport::translates("POST", "/v1/chat/completions", None));
+/// assert!(Transport::translates("POST", "/v1/chat/completions"));
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
 ///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
 /// let host = Host::new("", Secret::new("random bytes"), 1_800_000_000);
@@ -143,12 +145,9 @@ impl Transport {
         }
     }
 
-    /// Returns whether a request with this content type must be passed to [`ask`](Self::ask). All others are forwarded unchanged.
-    pub fn translates(method: &str, path: &str, content_type: Option<&str>) -> bool {
-        // Servers read JSON of any other type.
-        let may_be_json = content_type
-            .is_none_or(|kind| !kind.trim().to_ascii_lowercase().starts_with("multipart/"));
-        method == "POST" && paths::find(path).is_some_and(|found| found.is_certain || may_be_json)
+    /// Returns whether a request of any content type must be passed to [`ask`](Self::ask). All others are forwarded unchanged.
+    pub fn translates(method: &str, path: &str) -> bool {
+        method == "POST" && paths::find(path).is_some()
     }
 
     /// Returns whether the client gets a header of the model server's answer. It does not get those that describe the answer's body,
@@ -163,7 +162,8 @@ impl Transport {
         let Some(Found { target, is_certain }) = paths::find(path) else {
             return Ask::Unchanged;
         };
-        if !is_certain && !paths::has_tools(body) {
+        let keys = Keys::of(body);
+        if !is_certain && !keys.may_have_tools {
             return Ask::Unchanged;
         }
         let (api, base) = match target {
@@ -176,6 +176,11 @@ impl Transport {
                 return Ask::Response(Response::of_error(api, &error));
             }
         };
+        if let Some(key) = keys.repeated {
+            let message = format!("the body has more than one key `{key}`");
+            let error = GatewayError::invalid_request(message, None);
+            return Ask::Response(Response::of_error(api, &error));
+        }
         let mut asked = match self.adapter.ask(api.path(), body, host) {
             adapter::Ask::Unchanged => return Ask::Unchanged,
             adapter::Ask::Renamed(body) => return Ask::Renamed(body.into()),

@@ -3,7 +3,7 @@
 use plaincall_call::decision::{DecidedDocument, Decision};
 use plaincall_call::document::Segment;
 use plaincall_call::{ReplyDiagnostic, ToolCall};
-use plaincall_syntax::Syntax;
+use plaincall_syntax::{ByteParser, Dialect, EventKind, Syntax};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -109,6 +109,27 @@ impl<'d> CallView<'d> {
             source: call.source(),
         }
     }
+}
+
+/// The maximum number of calls of a document: memory is at most 4 GiB, and each call has messages.
+const MOST_CALLS: usize = 10_000;
+
+/// Returns an error for a text with more calls than a document may have.
+pub(crate) fn check_calls(text: &[u8], dialect: &Dialect) -> Result<(), Error> {
+    // A call has more than a byte.
+    if text.len() <= MOST_CALLS {
+        return Ok(());
+    }
+    let mut parser = ByteParser::new(dialect).map_err(Error::dialect)?;
+    let events = parser.feed(text);
+    let calls = events.filter(|event| matches!(event.kind, EventKind::CallStart(_)));
+    if calls.count() <= MOST_CALLS {
+        return Ok(());
+    }
+    let instead = "feed it to a `Parser` or a reader";
+    Err(Error::argument(format!(
+        "the text has more than {MOST_CALLS} calls; {instead}"
+    )))
 }
 
 /// Writes a document.

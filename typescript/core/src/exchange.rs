@@ -24,11 +24,7 @@ pub(crate) enum ExchangeOperation {
     /// Creates a transport. The text is its secret.
     Create { settings: Box<Settings> },
     /// Returns whether a request must be passed to `ask`.
-    Translates {
-        method: String,
-        path: String,
-        content_type: Option<String>,
-    },
+    Translates { method: String, path: String },
     /// Returns those of the names of headers that the client gets.
     KeptHeaders { names: Vec<String> },
     /// Translates a request, whose body is the text. `caller` is the same for all requests of a client; `seed` is random; `now` is
@@ -222,13 +218,8 @@ impl ExchangeOperation {
                 let object = state.add(Object::Transport(transport));
                 write(&mut state.output, &object)
             }
-            Self::Translates {
-                method,
-                path,
-                content_type,
-            } => {
-                let translates = Transport::translates(&method, &path, content_type.as_deref());
-                write(&mut state.output, &translates)
+            Self::Translates { method, path } => {
+                write(&mut state.output, &Transport::translates(&method, &path))
             }
             Self::KeptHeaders { mut names } => {
                 names.retain(|name| Transport::keeps_header(name));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_path_to_error::{Path, Segment};
 
 use crate::dialect::dialect;
-use crate::document::{write, write_document};
+use crate::document::{check_calls, write, write_document};
 use crate::error::Error;
 use crate::events;
 #[cfg(feature = "gateway")]
@@ -131,6 +131,7 @@ pub(crate) fn perform(state: &mut State, json: &[u8], text: &[u8]) -> Result<(),
             stop,
         } => {
             let dialect = dialect(&options)?;
+            check_calls(text, &dialect)?;
             let check = ReplyCheck::new(&dialect, Unclosed::Reject).map_err(Error::dialect)?;
             let read = DecidedDocument::new(text, &dialect, check, stop.into());
             write_document(&mut state.output, &read.map_err(Error::dialect)?, text)

@@ -2,19 +2,23 @@
 
 use std::num::NonZeroU32;
 
+use plaincall_call::render::flatten;
+use plaincall_call::{Arguments, ToolSet, bind_arguments};
 use plaincall_plan::{PlanError, PlannedCall, ReplyAction, ReplyPlan};
 use serde::{Deserialize, Serialize};
 
 use crate::document::write;
 use crate::error::Error;
 use crate::state::{Object, State};
+use crate::toolbox::Tools;
 
 /// An operation of the calls of a reply. Each returns what to do next.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum PlanOperation {
-    /// Creates the plan of all calls. `concurrency` is the maximum number of calls that run at the same time.
+    /// Creates the plan of all calls of these tools. `concurrency` is the maximum number of calls that run at the same time.
     Create {
+        tools: u32,
         concurrency: Option<NonZeroU32>,
         calls: Vec<CallOption>,
     },
@@ -39,10 +43,15 @@ pub(crate) enum PlanOperation {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CallOption {
     id: String,
+    name: String,
+    /// As JSON.
+    arguments: Option<String>,
     dependencies: Vec<String>,
     rejection: Option<String>,
     held: Option<String>,
     is_exclusive: bool,
+    /// Whether these tools have read it, and so validated it.
+    is_own: bool,
 }
 
 #[derive(Serialize)]
@@ -61,8 +70,13 @@ struct View {
 impl PlanOperation {
     pub(crate) fn perform(self, state: &mut State) -> Result<(), Error> {
         let (object, performed) = match self {
-            Self::Create { concurrency, calls } => {
-                let plan = create(concurrency, calls).map_err(Error::argument)?;
+            Self::Create {
+                tools,
+                concurrency,
+                calls,
+            } => {
+                let plan = create(&state.tools(tools)?.set, concurrency, calls);
+                let plan = plan.map_err(Error::argument)?;
                 (state.add(Object::Plan(Box::new(plan))), Ok(()))
             }
             Self::Admit { object, call } => (object, state.plan(object)?.admit(call)),
@@ -88,18 +102,55 @@ impl PlanOperation {
     }
 }
 
-fn create(concurrency: Option<NonZeroU32>, calls: Vec<CallOption>) -> Result<ReplyPlan, PlanError> {
+fn create(
+    tools: &ToolSet,
+    concurrency: Option<NonZeroU32>,
+    calls: Vec<CallOption>,
+) -> Result<ReplyPlan, PlanError> {
     let mut plan = ReplyPlan::new(concurrency)?;
     for option in calls {
+        let invalid = option.problem(tools);
         let mut call = PlannedCall::new(option.id);
         call.dependencies = option.dependencies;
-        call.rejection = option.rejection;
+        call.rejection = option.rejection.or(invalid);
         call.held = option.held;
         call.is_exclusive = option.is_exclusive;
         plan.add(call)?;
     }
     plan.end()?;
     Ok(plan)
+}
+
+impl CallOption {
+    /// Returns why the call must not run with these tools. Other tools, or none, may have read it.
+    fn problem(&self, tools: &ToolSet) -> Option<String> {
+        let Some(arguments) = &self.arguments else {
+            return Some("its arguments were not read; use the calls of a toolbox".to_owned());
+        };
+        if self.is_own {
+            return None;
+        }
+        let Some(tool) = tools.get(&self.name) else {
+            return Some(format!("the toolbox has no tool `{}`", self.name));
+        };
+        let Ok(object) = serde_json::from_str(arguments) else {
+            return Some("its arguments are no JSON object".to_owned());
+        };
+        let is_written = |pairs: Vec<(String, String)>| {
+            let pairs = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
+            let arguments =
+                Arguments::from_pairs_for(tool, pairs).map_err(|error| error.to_string())?;
+            let problems = bind_arguments(tool, &arguments).err().unwrap_or_default();
+            problems
+                .first()
+                .map_or(Ok(()), |one| Err(one.message.clone()))
+        };
+        let written = flatten(&object, Some(tool)).map_err(|error| error.to_string());
+        let invalid = written.and_then(is_written).err()?;
+        Some(format!(
+            "the arguments do not match this toolbox: {invalid}"
+        ))
+    }
 }
 
 fn view(action: ReplyAction) -> Option<ActionView> {
@@ -114,6 +165,15 @@ fn view(action: ReplyAction) -> Option<ActionView> {
 }
 
 impl State {
+    fn tools(&mut self, object: u32) -> Result<&Tools, Error> {
+        match self.get(object) {
+            Some(Object::Tools(tools)) => Ok(tools),
+            _ => Err(Error::argument(
+                "the toolbox was disposed of; create another one",
+            )),
+        }
+    }
+
     fn plan(&mut self, object: u32) -> Result<&mut ReplyPlan, Error> {
         match self.get(object) {
             Some(Object::Plan(plan)) => Ok(plan),

@@ -28,8 +28,10 @@ pub(crate) enum Object {
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) output: Vec<u8>,
-    objects: Vec<Option<Object>>,
-    free: Vec<u32>,
+    /// By number, in order.
+    objects: Vec<(u32, Object)>,
+    /// The number of the next object. None is used again: an object that is used after its end must not be another one.
+    next: u32,
 }
 
 thread_local! {
@@ -84,33 +86,33 @@ pub(crate) fn with(run: impl FnOnce(&mut State, &[u8]) -> Result<(), Error>) -> 
 impl State {
     /// Adds an object, and returns its number.
     pub(crate) fn add(&mut self, object: Object) -> u32 {
-        if let Some(number) = self.free.pop()
-            && let Some(place) = self.objects.get_mut(number as usize)
-        {
-            *place = Some(object);
-            return number;
-        }
-        self.objects.push(Some(object));
-        u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX)
+        let number = self.next;
+        // Not even a server reaches the last number: parsers are not this fast.
+        self.next = number.saturating_add(1);
+        self.objects.push((number, object));
+        number
     }
 
     pub(crate) fn remove(&mut self, number: u32) -> Option<Object> {
-        let removed = self.objects.get_mut(number as usize)?.take();
-        if removed.is_some() {
-            self.free.push(number);
-        }
-        removed
+        let place = self.place(number)?;
+        Some(self.objects.remove(place).1)
     }
 
     #[cfg(feature = "gateway")]
     pub(crate) fn get(&mut self, number: u32) -> Option<&mut Object> {
-        self.objects.get_mut(number as usize)?.as_mut()
+        let place = self.place(number)?;
+        Some(&mut self.objects.get_mut(place)?.1)
+    }
+
+    fn place(&self, number: u32) -> Option<usize> {
+        let found = self.objects.binary_search_by_key(&number, |one| one.0);
+        found.ok()
     }
 
     /// Feeds an object, and writes its events or bytes.
     pub(crate) fn feed(&mut self, number: u32, chunk: &[u8]) -> Result<(), Error> {
-        let object = self.objects.get_mut(number as usize);
-        match object.and_then(Option::as_mut) {
+        let place = self.place(number).unwrap_or(usize::MAX);
+        match self.objects.get_mut(place).map(|one| &mut one.1) {
             Some(Object::Parser(parser)) => {
                 for event in parser.feed(chunk) {
                     events::write(&mut self.output, &event)?;

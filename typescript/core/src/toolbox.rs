@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::dialect::dialect;
-use crate::document::{CallView, write, write_document};
+use crate::document::{CallView, check_calls, write, write_document};
 use crate::error::Error;
 use crate::events;
 use crate::operation::StopOption;
@@ -29,7 +29,7 @@ use crate::state::{Object, State};
 
 /// Definitions of tools in one dialect.
 pub(crate) struct Tools {
-    set: Arc<ToolSet>,
+    pub(crate) set: Arc<ToolSet>,
     dialect: Dialect,
     /// For cloning.
     check: ReplyCheck,
@@ -255,6 +255,7 @@ impl Tools {
     }
 
     fn decided(&self, text: &[u8], stop: StopOption) -> Result<DecidedDocument, Error> {
+        check_calls(text, &self.dialect)?;
         let check = self.check.clone();
         let read = DecidedDocument::with_tools(text, &self.dialect, check, &self.set, stop.into());
         read.map_err(Error::dialect)

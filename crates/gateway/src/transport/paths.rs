@@ -1,7 +1,6 @@
 //! Which requests belong to the translated APIs.
 
 use percent_encoding::percent_decode_str;
-use serde_json::Value;
 
 use crate::api::ClientApi;
 
@@ -47,11 +46,18 @@ pub(crate) fn find(path: &str) -> Option<Found<'_>> {
     exact(path).or_else(|| similar(path))
 }
 
-/// Returns what a path may be that a tolerant server takes for another: in upper case, encoded, or with empty segments. It has
-/// no base, so requests with tools are rejected.
+/// Returns a segment without parameters, and without dots, spaces and control characters around it.
+fn plain_segment(segment: &str) -> &str {
+    let name = segment.split(';').next().unwrap_or_default();
+    name.trim_matches(|one: char| one == '.' || one.is_whitespace() || one.is_control())
+}
+
+/// Returns what a path may be that a tolerant server takes for another: in upper case, encoded, with empty segments, or with
+/// parameters. It has no base, so requests with tools are rejected.
 fn similar(path: &str) -> Option<Found<'static>> {
     let decoded = percent_decode_str(path).decode_utf8_lossy().to_lowercase();
-    let segments = decoded.split('/').filter(|one| !matches!(*one, "" | "."));
+    let segments = decoded.split(['/', '\\']).map(plain_segment);
+    let segments = segments.filter(|one| !one.is_empty());
     let plain: String = segments.flat_map(|one| ["/", one]).collect();
     let api = match exact(&plain)?.target {
         Target::Ask(api, _) | Target::Unsupported(api) => api,
@@ -116,12 +122,4 @@ pub(crate) fn server_base(base: &str) -> &str {
         Some((server, last)) if is_version(last) => server,
         _ => base,
     }
-}
-
-/// Returns whether a body has definitions of tools. Some servers accept a byte order mark.
-pub(crate) fn has_tools(body: &[u8]) -> bool {
-    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-    let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    let lists = ["tools", "functions"].map(|name| body[name].as_array());
-    lists.into_iter().flatten().flatten().any(Value::is_object)
 }
