@@ -25,6 +25,7 @@ export class Core {
 
   static async load(module: string): Promise<Core> {
     const bytes = await inflate(fromBase64(module));
+    if (typeof WebAssembly === "undefined") throw new Error("This page needs WebAssembly, which this browser does not have or does not allow.");
     const { instance } = await WebAssembly.instantiate(bytes);
     return new Core(instance.exports as unknown as Exports);
   }
@@ -65,10 +66,25 @@ export function toBase64(bytes: Uint8Array): string {
   return btoa(text);
 }
 
-export const deflate = (bytes: Uint8Array<ArrayBuffer>) => through(bytes, new CompressionStream("deflate-raw"));
-export const inflate = (bytes: Uint8Array<ArrayBuffer>) => through(bytes, new DecompressionStream("deflate-raw"));
+/** A text that would be longer than it may be. */
+export class TooLong extends Error {}
 
-async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream | DecompressionStream): Promise<Uint8Array<ArrayBuffer>> {
-  const piped = new Blob([bytes]).stream().pipeThrough(stream);
-  return new Uint8Array(await new Response(piped).arrayBuffer());
+export const deflate = (bytes: Uint8Array<ArrayBuffer>) => through(bytes, new CompressionStream("deflate-raw"), Infinity);
+/** Decompresses at most so many bytes. */
+export const inflate = (bytes: Uint8Array<ArrayBuffer>, most = Infinity) => through(bytes, new DecompressionStream("deflate-raw"), most);
+
+async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream | DecompressionStream, most: number): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader();
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return new Uint8Array(await new Blob(chunks).arrayBuffer());
+    size += value.length;
+    if (size > most) {
+      await reader.cancel();
+      throw new TooLong();
+    }
+    chunks.push(value);
+  }
 }

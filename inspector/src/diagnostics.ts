@@ -18,6 +18,12 @@ export class Diagnostics {
     );
   }
 
+  clear(): void {
+    this.#items.clear();
+    this.#panel.replaceChildren();
+    byId("tab-diagnostics").textContent = "Diagnostics";
+  }
+
   focus(diagnostic: Diagnostic): void {
     view("diagnostics");
     this.#items.get(diagnostic)?.querySelector("button")?.focus();

@@ -1,5 +1,6 @@
 import { decode, encode } from "./core.js";
-import type { Detected, Dialect, Given, Settings } from "./model.js";
+import { DEFAULT } from "./link.js";
+import type { Choices, Detected, Dialect, Given } from "./model.js";
 
 /** How long the page waits after a key, in milliseconds. */
 const PAUSE = 150;
@@ -15,9 +16,13 @@ export class Input {
   readonly #definitions = byId("definitions") as HTMLTextAreaElement;
   readonly #form = byId("settings") as HTMLFormElement;
   readonly #onChange: () => void;
+  readonly #detect: (bytes: Uint8Array) => Detected;
+  /** Called with a mistake of the input, after its change. */
+  onProblem: (problem: string) => void = () => {};
 
-  constructor(onChange: () => void, sample: Given) {
+  constructor(onChange: () => void, detect: (bytes: Uint8Array) => Detected, sample: Given) {
     this.#onChange = onChange;
+    this.#detect = detect;
     this.#reply.addEventListener("input", () => {
       this.#bytes = encode(this.#reply.value);
       this.#soon();
@@ -26,8 +31,8 @@ export class Input {
     this.#definitions.addEventListener("input", () => this.#soon());
     this.#form.addEventListener("input", () => this.#soon());
     this.#form.addEventListener("submit", (event) => event.preventDefault());
-    byId("clear").addEventListener("click", () => this.set({ bytes: new Uint8Array(), tools: "", settings: null }));
-    byId("example").addEventListener("click", () => this.set(sample));
+    byId("clear").addEventListener("click", () => this.set({ bytes: new Uint8Array(), tools: "", settings: DEFAULT }));
+    for (const id of ["example", "first-example"]) byId(id).addEventListener("click", () => this.set(sample));
     const file = byId("file") as HTMLInputElement;
     byId("open").addEventListener("click", () => file.click());
     file.addEventListener("change", () => {
@@ -38,16 +43,11 @@ export class Input {
   }
 
   get given(): Given {
-    return { bytes: this.#bytes, tools: this.#definitions.value, settings: this.#isDetected ? null : this.#settings() };
+    return { bytes: this.#bytes, tools: this.#definitions.value, settings: this.#settings() };
   }
 
   get #isDetected(): boolean {
     return this.#field("detect").checked;
-  }
-
-  /** The settings of the form, with a dialect that was detected. */
-  settingsWith(dialect: Dialect): Settings {
-    return { ...this.#settings(), dialect };
   }
 
   /** Shows an input. */
@@ -55,8 +55,7 @@ export class Input {
     this.#bytes = bytes;
     this.#reply.value = decode(bytes);
     this.#definitions.value = tools;
-    this.#field("detect").checked = settings === null;
-    this.#showSettings(settings ?? { dialect: {}, no_reasoning: false, stop: "natural", unclosed: "reject" });
+    this.#showSettings(settings);
     this.#onChange();
   }
 
@@ -66,7 +65,17 @@ export class Input {
     if (isDetected && detected !== null) this.#showDialect(detected.dialect);
     for (const field of byId("dialect").querySelectorAll("input, select") as NodeListOf<HTMLInputElement>) field.disabled = isDetected;
     const found = detected === null || detected.found.length === 0 ? "" : `Detected: ${detected.found.join(", ")}.`;
-    byId("reply-note").textContent = [this.#bytes.length > 0 ? `${this.#bytes.length.toLocaleString("en")} bytes.` : "", seen(found)].join(" ");
+    const notes = [
+      this.#bytes.length > 0 ? `${this.#bytes.length.toLocaleString("en")} bytes.` : "",
+      found,
+      this.#hasCarriageReturns() ? "Some lines end with CR LF; an edit in this field makes them LF." : "",
+    ];
+    byId("reply-note").textContent = seen(notes.filter(Boolean).join(" "));
+  }
+
+  #hasCarriageReturns(): boolean {
+    const at = this.#bytes.indexOf(13);
+    return at >= 0 && this.#bytes[at + 1] === 10;
   }
 
   #soon(): void {
@@ -78,7 +87,7 @@ export class Input {
     return this.#form.elements.namedItem(name) as HTMLInputElement;
   }
 
-  #settings(): Settings {
+  #settings(): Choices {
     const dialect: Dialect = {};
     const syntax = this.#field("syntax").value;
     if (syntax !== "") dialect.syntax = syntax;
@@ -87,11 +96,12 @@ export class Input {
     if (this.#field("markers").checked) dialect.markers = "anywhere";
     const reasoning: [string, string] = [this.#field("reasoning_open").value, this.#field("reasoning_close").value];
     if (reasoning.some((marker) => marker !== "")) dialect.reasoning = reasoning;
-    return { dialect, no_reasoning: this.#field("no_reasoning").checked, stop: this.#field("stop").value, unclosed: this.#field("unclosed").value };
+    return { dialect: this.#isDetected ? null : dialect, no_reasoning: this.#field("no_reasoning").checked, stop: this.#field("stop").value, unclosed: this.#field("unclosed").value };
   }
 
-  #showSettings({ dialect, no_reasoning: hasNone, stop, unclosed }: Settings): void {
-    this.#showDialect(dialect);
+  #showSettings({ dialect, no_reasoning: hasNone, stop, unclosed }: Choices): void {
+    this.#field("detect").checked = dialect === null;
+    this.#showDialect(dialect ?? {});
     this.#field("no_reasoning").checked = hasNone;
     this.#field("stop").value = stop;
     this.#field("unclosed").value = unclosed;
@@ -133,14 +143,25 @@ export class Input {
     });
   }
 
-  /** Takes files: definitions of tools are JSON files, anything else is a reply or a log. */
-  async #take(files: FileList | null): Promise<void> {
+  /** Takes files. Their content decides what they are: a log, definitions of tools, or a reply. */
+  async #take(list: FileList | null): Promise<void> {
+    // The list of an input element changes with it.
+    const files = [...(list ?? [])];
     let next = this.given;
-    for (const file of files ?? []) {
-      const bytes = new Uint8Array(await file.arrayBuffer());
-      if (file.name.endsWith(".json")) next = { ...next, tools: decode(bytes) };
+    const problems: string[] = [];
+    for (const file of files) {
+      let bytes: Uint8Array;
+      try {
+        bytes = new Uint8Array(await file.arrayBuffer());
+      } catch {
+        problems.push(`\`${file.name}\` cannot be read: drop a file that you may read, and no folder.`);
+        continue;
+      }
+      const detected = this.#detect(bytes);
+      if (detected.is_tools && !detected.is_log) next = { ...next, tools: decode(bytes) };
       else next = { ...next, bytes };
     }
-    this.set(next);
+    if (problems.length < files.length) this.set(next);
+    for (const problem of problems) this.onProblem(problem);
   }
 }

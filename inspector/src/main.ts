@@ -3,14 +3,15 @@
 import { Core, encode } from "./core.js";
 import { Diagnostics } from "./diagnostics.js";
 import { Input } from "./input.js";
-import { fromFragment, type Stored, toFragment, toGiven } from "./link.js";
+import { DEFAULT, fromFragment, toFragment, toGiven } from "./link.js";
 import type { Detected, Given, Reply, Settings, Shown } from "./model.js";
 import { Replay } from "./replay.js";
 import { Source } from "./source.js";
 import { Texts } from "./texts.js";
 import { Tree } from "./tree.js";
 
-type Mode = "empty" | "reply" | "log";
+/** What the page shows: tools alone have a prompt and a grammar. */
+type Mode = "empty" | "tools" | "reply" | "log";
 
 class Page {
   readonly #core: Core;
@@ -25,7 +26,13 @@ class Page {
 
   constructor(core: Core) {
     this.#core = core;
-    this.#input = new Input(() => this.#inspect(), toGiven(JSON.parse(byId("sample").textContent) as Stored));
+    const detect = (bytes: Uint8Array): Detected => this.#detect({ bytes, tools: "", settings: DEFAULT });
+    const onChange = (): void => {
+      state.isAddressKept = false;
+      this.#inspect();
+    };
+    this.#input = new Input(onChange, detect, toGiven(JSON.parse(byId("sample").textContent)));
+    this.#input.onProblem = (problem) => this.#report(problem);
     this.#texts = new Texts(core);
     this.#replay = new Replay(core);
     this.#source.onDiagnostic = (diagnostic) => this.#diagnostics.focus(diagnostic);
@@ -35,32 +42,41 @@ class Page {
       if (start !== undefined && (from === "graph" || from === "key" || from === "details")) this.#source.reveal(start);
     });
     byId("copy-link").addEventListener("click", () => void this.#copyLink());
-    addEventListener("hashchange", () => void this.open());
+    addEventListener("hashchange", () => void this.open(false));
   }
 
   #starts: number[] = [];
 
-  /** Shows what the address or the command gave. */
-  async open(): Promise<void> {
-    try {
-      const { given, view: wanted, call } = await fromFragment(location.hash);
-      const stored = JSON.parse(byId("given").textContent) as Stored | null;
-      const first = given ?? (stored === null ? null : toGiven(stored));
-      if (first !== null) this.#input.set(first);
-      else this.#inspect();
-      const tab = document.getElementById(`tab-${wanted}`);
-      view(wanted !== null && tab !== null && tab.offsetParent !== null ? wanted : this.#firstView());
-      if (call !== null && calls[call]) choose(call, "address");
-    } catch (error) {
-      this.#fail(error);
+  /** Shows what the address names, and at first what the command gave. */
+  async open(isFirst: boolean): Promise<void> {
+    const { given, view: wanted, call, damage } = await fromFragment(location.hash);
+    let first = given;
+    if (isFirst && first === null) {
+      const stored: unknown = JSON.parse(byId("given").textContent);
+      first = stored === null ? null : toGiven(stored);
     }
+    if (first !== null) this.#input.set(first);
+    else if (isFirst) this.#inspect();
+    // A person can still look at the address of a damaged link, and repair it.
+    state.isAddressKept = damage !== null;
+    if (damage !== null) this.#report(damage);
+    const tab = document.getElementById(`tab-${wanted}`);
+    if (wanted !== null && tab !== null && tab.offsetParent !== null) view(wanted);
+    else if (isFirst || first !== null) view(this.firstView);
+    if (call !== null && calls[call]) choose(call, "address");
   }
 
-  #firstView(): string {
+  /** The view that the page shows without another wish. */
+  get firstView(): string {
     const mode = document.body.dataset["mode"] as Mode;
     if (mode === "empty") return "input";
+    if (mode === "tools") return "prompt";
     if (isNarrow.matches) return "transcript";
     return mode === "log" ? "timeline" : "calls";
+  }
+
+  #detect(given: Given): Detected {
+    return this.#core.perform<Detected>({ operation: "detect", no_reasoning: given.settings.no_reasoning }, given);
   }
 
   #inspect(): void {
@@ -68,58 +84,68 @@ class Page {
     this.#version += 1;
     byId("problems").hidden = true;
     try {
-      const detected = this.#core.perform<Detected>({ operation: "detect" }, given);
-      this.#input.note(given.settings === null || detected.is_log ? detected : null);
-      if (given.bytes.length === 0) this.#showNothing();
+      const detected = this.#detect(given);
+      const { dialect, ...rest } = given.settings;
+      this.#input.note(dialect === null || detected.is_log ? detected : null);
+      if (given.bytes.length === 0 && given.tools === "") this.#showNothing();
       else if (detected.is_log) this.#showLog(given);
-      else this.#showReply(given, given.settings ?? this.#input.settingsWith(detected.dialect));
+      else this.#showReply(given, { ...rest, dialect: dialect ?? detected.dialect });
     } catch (error) {
-      this.#fail(error);
+      // Nothing of an earlier input stays.
+      this.#showNothing();
+      if (given.bytes.length > 0) byId("meta").textContent = "The input cannot be shown.";
+      this.#report(error);
     }
     void this.#keepLink(given);
   }
 
   #setMode(mode: Mode): void {
+    const isNew = document.body.dataset["mode"] !== mode;
     document.body.dataset["mode"] = mode;
+    if (isNew && mode === "log") view(this.firstView);
     const current = document.getElementById(`tab-${document.body.dataset["view"]}`);
-    if (current?.offsetParent == null) view("input");
+    if (current?.offsetParent == null) view(mode === "reply" ? this.firstView : "input");
   }
 
   #showNothing(): void {
-    this.#source.clear();
-    this.#starts = [];
+    this.#clear();
     openTrace({ ...EMPTY });
     byId("title").textContent = document.title = "Plaincall inspector";
     byId("meta").textContent = "Nothing leaves this page.";
     this.#setMode("empty");
   }
 
+  #clear(): void {
+    this.#starts = [];
+    for (const part of [this.#source, this.#tree, this.#diagnostics, this.#texts, this.#replay]) part.clear();
+  }
+
   #showLog(given: Given): void {
     const trace = this.#core.perform<Trace>({ operation: "log" }, given);
-    this.#source.clear();
-    this.#tree.clear();
-    this.#starts = [];
+    this.#clear();
     openTrace(trace);
     buildHead();
     this.#setMode("log");
   }
 
-  #showReply(given: Given, settings: Settings): void {
+  #showReply(whole: Given, settings: Settings): void {
+    let given = whole;
     let reply: Reply;
     try {
       reply = this.#core.about<Reply>("reply", settings, given);
     } catch (error) {
-      // Without the tools, the reply can be shown all the same.
+      // Without the tools, the reply can be shown all the same. The texts about tools show the error.
       if (given.tools === "") throw error;
-      given = { ...given, tools: "" };
+      given = { ...whole, tools: "" };
       reply = this.#core.about<Reply>("reply", settings, given);
-      this.#fail(error);
+      this.#report(error);
     }
     const bytes = reply.text === null ? given.bytes : encode(reply.text);
     const shown: Shown = { given, settings, bytes, reply };
     const goTo = (byte: number): void => {
       if (isNarrow.matches) view("transcript");
       this.#source.goTo(byte);
+      byId("transcript").focus({ preventScroll: true });
     };
     this.#starts = reply.calls.map(({ start }) => start);
     reply.trace.calls.forEach((call, number) => {
@@ -130,23 +156,24 @@ class Page {
     this.#tree.show(shown);
     this.#source.show(shown);
     this.#diagnostics.show(shown, goTo);
-    this.#texts.show(shown);
+    this.#texts.show({ ...shown, given: whole });
     this.#replay.show(shown);
     const errors = reply.diagnostics.filter(({ severity }) => severity === "error").length;
     byId("title").textContent = document.title = "Plaincall inspector";
-    byId("meta").textContent = [
+    const isReply = given.bytes.length > 0;
+    byId("meta").textContent = !isReply ? count(reply.tools ?? 0, "tool") : [
       count(calls.length, "call"),
       count(errors, "error"),
       count(reply.diagnostics.length - errors, "warning"),
       reply.tools === null ? "no tools" : count(reply.tools, "tool"),
       reply.syntax === null ? "no syntax" : `${reply.syntax} syntax`,
     ].join(" · ");
-    this.#setMode("reply");
+    this.#setMode(isReply ? "reply" : "tools");
   }
 
-  #fail(error: unknown): void {
-    byId("problems").replaceChildren(make("p", "", error instanceof Error ? error.message : String(error)));
-    byId("problems").hidden = false;
+  /** Says what is wrong. */
+  #report(problem: unknown): void {
+    report(problem, byId("problems").hidden);
   }
 
   /** Keeps the input in the address. */
@@ -155,7 +182,7 @@ class Page {
     const prefix = await toFragment(given);
     if (version !== this.#version) return;
     state.prefix = prefix;
-    keepAddress();
+    if (!state.isAddressKept) keepAddress();
     byId("link-note").textContent = prefix === "" && given.bytes.length > 0 ? "too long for a link" : "";
     byId("copy-link").disabled = prefix === "";
   }
@@ -173,6 +200,14 @@ class Page {
 
 const EMPTY: Trace = { begin: null, turns: [], calls: [], resumed: [], usage: null, end_ms: 0, problems: [] };
 
+/** Shows a problem above the views, alone or below those that are there. */
+function report(problem: unknown, isFirst: boolean): void {
+  const element = make("p", "", problem instanceof Error ? problem.message : String(problem));
+  if (isFirst) byId("problems").replaceChildren(element);
+  else byId("problems").append(element);
+  byId("problems").hidden = false;
+}
+
 async function start(): Promise<void> {
   buildFilters();
   // The cards of a log; the source of a reply replaces them.
@@ -182,8 +217,9 @@ async function start(): Promise<void> {
   buildTimeline();
   buildGraph();
   const page = new Page(await Core.load(byId("module").textContent));
-  await page.open();
+  defaultView = () => page.firstView;
+  await page.open(true);
   performance.mark("shown");
 }
 
-addEventListener("DOMContentLoaded", () => void start());
+addEventListener("DOMContentLoaded", () => void start().catch((error: unknown) => report(error, true)));

@@ -31,12 +31,10 @@ export interface Value {
   declared: string | null;
   rule: string | null;
   start: number;
-  end: number;
 }
 
 export interface CallView {
   start: number;
-  end: number;
   line: number;
   syntax: string;
   termination: string;
@@ -48,7 +46,6 @@ export interface CallView {
 export interface Reply {
   text: string | null;
   syntax: string | null;
-  markers: [string, string][];
   parts: Part[];
   diagnostics: Diagnostic[];
   calls: CallView[];
@@ -65,13 +62,14 @@ export interface Moment {
   calls: { name: string; id: string | null; values: [string | null, string][]; is_complete: boolean }[];
   known: number;
   fed: number;
-  chunks: number;
   is_over: boolean;
 }
 
 export interface Tried {
   total: number;
   tried: number;
+  /** What all splits are. */
+  splits: string;
   difference: string | null;
 }
 
@@ -103,17 +101,21 @@ export interface Settings {
   unclosed: string;
 }
 
+/** The settings of a person. Without a dialect, it is detected. */
+export type Choices = Omit<Settings, "dialect"> & { dialect: Dialect | null };
+
 export interface Detected {
   is_log: boolean;
+  is_tools: boolean;
   dialect: Dialect;
   found: string[];
 }
 
-/** What the page shows: a text, the tools, and settings. Without settings, the dialect is detected. */
+/** What the page shows: a text, the tools, and settings. */
 export interface Given {
   bytes: Uint8Array;
   tools: string;
-  settings: Settings | null;
+  settings: Choices;
 }
 
 /** What all views show. */

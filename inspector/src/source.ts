@@ -14,6 +14,8 @@ export const KINDS_OF_BYTES: Record<Kind, [string, string]> = {
 };
 /** Texts are split after about as many bytes, so that parts out of sight cost no layout. */
 const BLOCK = 4000;
+/** How much of a part a screen reader says, in bytes. */
+const SPOKEN = 400;
 
 /** A piece of the text with one interpretation and the same diagnostics. */
 interface Piece {
@@ -23,19 +25,27 @@ interface Piece {
   diagnostics: Diagnostic[];
 }
 
-/** The text, cut at parts, at diagnostics, and after lines of long parts. */
+/** The text, cut at parts, at diagnostics, and after lines of long parts. Diagnostics about a place, such as the end, have an empty piece there. */
 function pieces({ parts, diagnostics }: { parts: Part[]; diagnostics: Diagnostic[] }, bytes: Uint8Array): Piece[] {
   const cuts = new Set(diagnostics.flatMap(({ start, end }) => [start, end]));
   const ordered = [...cuts].sort((a, b) => a - b);
-  const byStart = [...diagnostics].sort((a, b) => a.start - b.start);
+  const byStart = diagnostics.filter(({ start, end }) => end > start && start < bytes.length).sort((a, b) => a.start - b.start);
+  const places = diagnostics.filter((one) => !byStart.includes(one)).sort((a, b) => a.start - b.start);
   const found: Piece[] = [];
   let open: Diagnostic[] = [];
   let nextCut = 0;
   let nextDiagnostic = 0;
+  let nextPlace = 0;
+  const pushPlaces = (part: Part, at: number): void => {
+    const first = nextPlace;
+    while (nextPlace < places.length && places[nextPlace]!.start <= at) nextPlace += 1;
+    if (nextPlace > first) found.push({ part, start: at, end: at, diagnostics: places.slice(first, nextPlace) });
+  };
   const push = (part: Part, start: number, end: number): void => {
+    pushPlaces(part, start);
     const first = nextDiagnostic;
     while (nextDiagnostic < byStart.length && byStart[nextDiagnostic]!.start <= start) nextDiagnostic += 1;
-    open = [...open, ...byStart.slice(first, nextDiagnostic)].filter((one) => one.end > start || one.start === start);
+    open = [...open, ...byStart.slice(first, nextDiagnostic)].filter((one) => one.end > start);
     for (let from = start; from < end;) {
       const line = end - from > BLOCK ? bytes.indexOf(10, from + BLOCK) + 1 : end;
       const to = line > 0 ? Math.min(line, end) : end;
@@ -54,6 +64,7 @@ function pieces({ parts, diagnostics }: { parts: Part[]; diagnostics: Diagnostic
     }
     push(part, at, part.end);
   }
+  pushPlaces(parts.at(-1) ?? { kind: "text", start: 0, end: 0 }, Math.max(bytes.length, places.at(-1)?.start ?? 0));
   return found;
 }
 
@@ -104,7 +115,8 @@ export class Source {
       const severity = piece.diagnostics.some((one) => one.severity === "error") ? " error" : piece.diagnostics.length > 0 ? " warning" : "";
       const element = make("span", `piece-of-text bytes ${piece.part.kind}${severity}`, text);
       if (piece.part.call !== undefined) element.dataset["of"] = String(piece.part.call);
-      for (const one of piece.diagnostics.filter(({ start }) => start === piece.start)) {
+      if (piece.start === piece.end) element.classList.add("place");
+      for (const one of piece.diagnostics.filter(({ start }) => start === piece.start || piece.start === piece.end)) {
         const flag = make("span", `flag ${one.severity}`, `${one.severity === "error" ? "✗" : "▲"}${numbers.get(one)! + 1}`);
         flag.dataset["diagnostic"] = String(numbers.get(one));
         flag.title = seen(one.message);
@@ -132,7 +144,7 @@ export class Source {
 
   /** Shows the place of a byte. */
   goTo(byte: number): void {
-    const at = this.#pieces.findIndex((piece) => piece.end > byte);
+    const at = this.#pieces.findIndex((piece) => piece.end > byte || (piece.start === piece.end && piece.start === byte));
     this.#go(at < 0 ? this.#pieces.length - 1 : at, true);
   }
 
@@ -157,7 +169,7 @@ export class Source {
     choose(piece.part.call ?? null, "source");
   }
 
-  #explain({ part, diagnostics }: Piece): void {
+  #explain({ part, start, end, diagnostics }: Piece): void {
     const [name, meaning] = KINDS_OF_BYTES[part.kind];
     const call = part.call === undefined ? undefined : calls[part.call];
     const of = [part.pointer && `\`${part.pointer}\``, call && `call ${call.number + 1}, ${called(call)}`].filter(Boolean).join(" of ");
@@ -165,6 +177,7 @@ export class Source {
     const line = before.split("\n").length;
     this.#line.replaceChildren(
       make("p", "", null, make("b", `bytes ${part.kind}`, name), ` ${of && `of ${of}: `}${meaning}`),
+      make("p", "spoken", decode(this.#shown!.bytes.subarray(start, Math.min(end, start + SPOKEN)))),
       make("p", "hint", `line ${line}, bytes ${part.start.toLocaleString("en")} to ${part.end.toLocaleString("en")}`),
       ...diagnostics.map((one) => make("p", `message ${one.severity}`, `${one.severity}: ${one.message}${one.help === null ? "" : `; ${one.help}`} (${one.rule})`)),
     );

@@ -43,6 +43,12 @@ export class Texts {
     this.#make(document.body.dataset["view"] ?? "");
   }
 
+  clear(): void {
+    this.#shown = null;
+    this.#fresh.clear();
+    for (const id of ["json", "prompt", "repair", "grammar-text"]) byId(id).replaceChildren();
+  }
+
   #make(name: string): void {
     const shown = this.#shown;
     if (shown === null || this.#fresh.has(name)) return;

@@ -39,6 +39,8 @@ export class Tree {
 
   clear(): void {
     this.#views = [];
+    this.#panel.replaceChildren();
+    byId("tab-calls").textContent = "Calls";
   }
 
   #call(call: Call, found: CallView): HTMLElement {
@@ -91,12 +93,13 @@ export class Tree {
   #value(found: Value): HTMLElement[] {
     const place = make("button", "link-button", "show in the reply");
     place.type = "button";
+    place.setAttribute("aria-label", `show in the reply: ${found.pointer}`);
     place.addEventListener("click", () => this.#goTo(found.start));
-    const json = found.json ?? "no value, because the call is not valid";
+    const json = found.json === null ? [make("span", "hint", "no value, because the call is not valid")] : value(found.json, "json");
     const rows: [string, HTMLElement][] = [
       ["declared", found.declared === null ? make("span", "hint", "no type") : make("span", "", found.declared)],
       ["written", make("div", "", null, ...value(found.text))],
-      ["value", make("div", "", null, ...value(json, "json"))],
+      ["value", make("div", "", null, ...json)],
     ];
     if (found.rule !== null) rows.push(["because", make("span", "because", found.rule)]);
     return [place, make("dl", "value-of", null, ...rows.flatMap(([name, content]) => [make("dt", "", name), make("dd", "", null, content)]))];

@@ -16,7 +16,7 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, ar
 after(() => browser.close());
 
 /** Runs a function with a page of this size and color scheme. */
-export async function withPage({ size = SIZES.desktop, scheme = "light", fragment = "", address = PAGE, mayFail = [] }, run) {
+export async function withPage({ size = SIZES.desktop, scheme = "light", fragment = "", address = PAGE, mayFail = [], without }, run) {
   const context = await browser.newContext({ viewport: size, colorScheme: scheme, permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
   const problems = [];
@@ -32,8 +32,10 @@ export async function withPage({ size = SIZES.desktop, scheme = "light", fragmen
     if (!request.isNavigationRequest() || !request.url().startsWith("file:")) problems.push(`request: ${request.url().slice(0, 100)}`);
   });
   try {
+    if (without !== undefined) await page.addInitScript((name) => { delete globalThis[name]; }, without);
     await page.goto(address + fragment);
-    await isShown(page);
+    if (without === undefined) await isShown(page);
+    else await page.getByRole("alert").waitFor();
     await run(page);
     assert.deepEqual(problems, []);
   } finally {

@@ -19,12 +19,18 @@ pub const CHAT: &str = "plaincall chat";
 /// # Errors
 /// Returns an error if the log has no readable line.
 pub fn trace(bytes: &[u8]) -> Result<(Trace, Option<LogError>), LogError> {
-    let (record, error) = Record::read_as_far_as_possible(bytes);
+    let with_newlines = with_newlines(bytes);
+    let (record, error) =
+        Record::read_as_far_as_possible(with_newlines.as_deref().unwrap_or(bytes));
     let error = match error {
         Some(error) if record.events.is_empty() => return Err(error),
         error => error,
     };
     let mut trace = Trace::of(&record.events, &dialect(&record.events));
+    if with_newlines.is_some() {
+        let problem = "a program changed the line ends to CR LF; the log is shown, but it cannot be resumed like this";
+        trace.problems.push(problem.to_owned());
+    }
     if let Some(torn) = &record.torn {
         trace.problems.push(format!(
             "the last line (line {}, {} bytes) is incomplete after a crash; {}",
@@ -42,6 +48,20 @@ pub fn trace(bytes: &[u8]) -> Result<(Trace, Option<LogError>), LogError> {
         trace.problems.push(problem);
     }
     Ok((trace, error))
+}
+
+/// Returns the log with its own line ends, if its first line ends with CR LF. A line of a log contains no other line ends.
+fn with_newlines(bytes: &[u8]) -> Option<Vec<u8>> {
+    let first = bytes.split_inclusive(|byte| *byte == b'\n').next()?;
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    first.ends_with(b"\r\n").then(|| {
+        lines
+            .flat_map(|line| match line.strip_suffix(b"\r\n") {
+                Some(line) => [line, b"\n"].concat(),
+                None => line.to_vec(),
+            })
+            .collect()
+    })
 }
 
 /// Returns whether a text is the log of a run.

@@ -1,5 +1,6 @@
 //! Detection of logs, and of the dialect of a reply.
 
+use plaincall_call::definitions::read_tool_definitions;
 use plaincall_call::{Document, ToolCall};
 use plaincall_config::DialectOptions;
 use plaincall_report::log::is_log;
@@ -10,14 +11,18 @@ use serde::Serialize;
 #[derive(Serialize)]
 pub(crate) struct Detected {
     is_log: bool,
+    /// Whether the text is definitions of tools.
+    is_tools: bool,
     dialect: DialectOptions,
     /// The findings, for people.
     found: Vec<String>,
 }
 
-pub(crate) fn detect(text: &[u8]) -> Detected {
+/// Detects the dialect. Without reasoning, a reply cannot start inside it.
+pub(crate) fn detect(text: &[u8], no_reasoning: bool) -> Detected {
     let mut detected = Detected {
         is_log: is_log(text),
+        is_tools: is_tools(text),
         dialect: DialectOptions::default(),
         found: Vec::new(),
     };
@@ -30,7 +35,7 @@ pub(crate) fn detect(text: &[u8]) -> Detected {
         detected.found.push(format!("markers with the key `{key}`"));
         detected.dialect.key = Some(key);
     }
-    let Ok(dialect) = detected.dialect.of_reply(false) else {
+    let Ok(dialect) = detected.dialect.of_reply(no_reasoning) else {
         return detected;
     };
     if let Some(marker) = escaped_marker(&text, &dialect) {
@@ -41,7 +46,7 @@ pub(crate) fn detect(text: &[u8]) -> Detected {
         return detected;
     };
     let is_stray = |code: &str| code == Code::StrayReasoningClose.name();
-    if document.diagnostics.iter().any(|it| is_stray(it.code)) {
+    if !no_reasoning && document.diagnostics.iter().any(|it| is_stray(it.code)) {
         let found = "a text that starts inside reasoning";
         detected.found.push(found.to_owned());
         detected.dialect.in_reasoning = true;
@@ -50,6 +55,16 @@ pub(crate) fn detect(text: &[u8]) -> Detected {
         detected.found.push(format!("the {} syntax", syntax.name()));
     }
     detected
+}
+
+fn is_tools(text: &[u8]) -> bool {
+    // A reply is not parsed as JSON if it cannot be.
+    let is_json = text
+        .trim_ascii_start()
+        .first()
+        .is_some_and(|byte| matches!(byte, b'[' | b'{'));
+    let definitions = is_json.then(|| read_tool_definitions(&String::from_utf8_lossy(text)));
+    definitions.is_some_and(|read| read.is_ok_and(|tools| !tools.is_empty()))
 }
 
 /// Returns the key of the first marker that starts a call and has one, if it closes a call too: a misspelled marker does not.

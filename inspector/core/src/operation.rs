@@ -12,8 +12,8 @@ use crate::texts;
 #[derive(Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case")]
 enum Operation {
-    /// The detection of a log or a dialect.
-    Detect,
+    /// The detection of a log, of tools or of a dialect.
+    Detect { no_reasoning: bool },
     /// The trace of a log, which is the reply.
     Log,
     /// Everything about a reply.
@@ -43,7 +43,7 @@ pub(crate) fn perform(operation: &[u8], tools: &[u8], text: &[u8]) -> Result<Vec
     let operation = serde_json::from_slice(operation).map_err(|error| error.to_string())?;
     let inspect = |settings: Settings| Inspected::new(settings, tools, text);
     match operation {
-        Operation::Detect => json(&detect(text)),
+        Operation::Detect { no_reasoning } => json(&detect(text, no_reasoning)),
         Operation::Log => {
             let (trace, _) = log::trace(text).map_err(|error| error.to_string())?;
             json(&trace)

@@ -1,6 +1,6 @@
 //! A reply that arrives in chunks.
 
-use plaincall_report::splits::{SplitCheck, splits};
+use plaincall_report::splits::{SplitCheck, Splits};
 use plaincall_syntax::{ByteParser, Event, EventKind, Slot};
 use serde::Serialize;
 
@@ -19,8 +19,6 @@ pub(crate) struct Moment {
     known: usize,
     /// The end of what has arrived.
     fed: usize,
-    /// The number of chunks of the whole text.
-    chunks: usize,
     /// Whether the text is complete.
     is_over: bool,
 }
@@ -41,6 +39,8 @@ pub(crate) struct SplitResult {
     total: usize,
     /// How many were tried now.
     tried: usize,
+    /// What all splits are, for people.
+    splits: String,
     difference: Option<String>,
 }
 
@@ -73,7 +73,6 @@ pub(crate) fn replay(inspected: &Inspected, size: usize, chunks: usize) -> Resul
         parts,
         calls,
         fed,
-        chunks: count,
         is_over,
     })
 }
@@ -115,12 +114,15 @@ pub(crate) fn every_split(
 ) -> Result<SplitResult, String> {
     let text = inspected.source.text.as_bytes();
     let check = SplitCheck::new(text, &inspected.dialect).map_err(|error| error.to_string())?;
+    let splits = Splits::new(text.len());
     let mut result = SplitResult {
-        total: splits(text.len()).count(),
+        total: splits.count(),
         tried: 0,
+        splits: splits.to_string(),
         difference: None,
     };
-    for split in splits(text.len()).skip(from).take(count) {
+    let some = from..from.saturating_add(count).min(splits.count());
+    for split in some.filter_map(|index| splits.get(index)) {
         result.difference = check
             .difference(&split)
             .map_err(|error| error.to_string())?;

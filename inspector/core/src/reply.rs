@@ -7,7 +7,7 @@ use plaincall_call::{Argument, Arguments, ToolCall, ToolSpec};
 use plaincall_report::diagnostics::{Diagnostics, Entry};
 use plaincall_report::source::Counter;
 use plaincall_report::trace::Trace;
-use plaincall_syntax::{ByteParser, MarkerUse, Syntax};
+use plaincall_syntax::{ByteParser, Syntax};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,7 +20,6 @@ pub(crate) struct Reply {
     /// The text, if the page has other bytes, because they are not UTF-8.
     text: Option<String>,
     syntax: Option<&'static str>,
-    markers: Vec<(&'static str, String)>,
     parts: Vec<Part>,
     diagnostics: Vec<DiagnosticView>,
     calls: Vec<CallView>,
@@ -49,7 +48,6 @@ struct DiagnosticView {
 #[derive(Serialize)]
 struct CallView {
     start: usize,
-    end: usize,
     line: usize,
     syntax: &'static str,
     termination: &'static str,
@@ -67,7 +65,6 @@ struct ValueView {
     declared: Option<String>,
     rule: Option<String>,
     start: usize,
-    end: usize,
 }
 
 #[derive(Serialize)]
@@ -98,7 +95,6 @@ pub(crate) fn reply(inspected: &Inspected) -> Result<Reply, String> {
         let problems = decision.problems.iter().map(|it| it.message.clone());
         calls.push(CallView {
             start: call.span.start,
-            end: call.span.end,
             line: counter.position(call.span.start).0,
             syntax: call.syntax.name(),
             termination: call.termination.name(),
@@ -118,14 +114,9 @@ pub(crate) fn reply(inspected: &Inspected) -> Result<Reply, String> {
     let mut counter = Counter::new(source.text.as_bytes());
     let diagnostics = found.diagnostics.into_iter();
     let diagnostics = diagnostics.map(|entry| diagnostic(entry, &mut counter));
-    let markers = run.dialect.markers().map_err(|error| error.to_string())?;
     Ok(Reply {
         text: source.replaced().map(|_| source.text.clone()),
         syntax: read.document.syntax.map(Syntax::name),
-        markers: markers
-            .into_iter()
-            .map(|marker| (usage(marker.usage), marker.text))
-            .collect(),
         parts: parts.list,
         diagnostics: diagnostics.collect(),
         calls,
@@ -166,7 +157,6 @@ fn values(call: &ToolCall, tool: Option<&ToolSpec>, bound: Option<&Arguments>) -
                 declared: None,
                 rule: None,
                 start: span.start,
-                end: span.end,
             })
         };
         let line = raw("(line)", call.raw_args(), call.raw_args_span());
@@ -187,16 +177,6 @@ fn values(call: &ToolCall, tool: Option<&ToolSpec>, bound: Option<&Arguments>) -
         declared: tool.and_then(|tool| tool.schema().expected(argument.pointer)),
         rule: is_read.then(|| argument.rule.to_string()),
         start: argument.span.start,
-        end: argument.span.end,
     };
     arguments.iter().map(view).collect()
-}
-
-fn usage(usage: MarkerUse) -> &'static str {
-    match usage {
-        MarkerUse::Start(_) => "start",
-        MarkerUse::End(_) => "end",
-        MarkerUse::Argument => "argument",
-        MarkerUse::Reasoning => "reasoning",
-    }
 }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use plaincall_call::Stop;
 use plaincall_report::diagnostics::{Diagnostics, Entry, RunSettings, counted};
 use plaincall_report::source::{Counter, Source};
-use plaincall_report::splits::{SplitCheck, splits};
+use plaincall_report::splits::{SplitCheck, Splits};
 use plaincall_syntax::Dialect;
 use plaincall_syntax::Span;
 use serde_json::{Value, json};
@@ -201,7 +201,8 @@ impl Report {
         let check = SplitCheck::new(text, dialect)?;
         let mut tried = 0;
         let mut difference = None;
-        for split in splits(text.len()) {
+        let splits = Splits::new(text.len());
+        for split in splits.iter() {
             difference = check.difference(&split)?;
             if difference.is_some() {
                 break;
@@ -212,7 +213,7 @@ impl Report {
             None => (
                 Status::Success,
                 format!(
-                    "the result is the same for all chunk boundaries: {} tested",
+                    "the result is the same for all chunk boundaries that were tested: {} ({splits})",
                     counted(tried, "split")
                 ),
             ),

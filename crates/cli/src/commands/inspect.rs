@@ -109,7 +109,7 @@ fn page(path: Option<&Path>) -> Result<String, Failure> {
         .map_err(|_| Failure::Runtime(format!("{name} is not the inspector's page")))
 }
 
-/// Returns the input of the page. Without options, the page detects the dialect.
+/// Returns the input of the page. Without options of the dialect, the page detects it.
 fn given(options: &InspectOptions) -> Result<Value, Failure> {
     let dialect = &options.dialect;
     dialect.of_reply(options.no_reasoning)?;
@@ -135,7 +135,7 @@ fn given(options: &InspectOptions) -> Result<Value, Failure> {
     let is_default = *dialect == DialectOptions::default();
     if !is_default || options.no_reasoning || unclosed == Unclosed::Run {
         given["settings"] = json!({
-            "dialect": dialect,
+            "dialect": (!is_default).then_some(dialect),
             "no_reasoning": options.no_reasoning,
             "stop": "natural",
             "unclosed": unclosed,

@@ -60,6 +60,13 @@ fn torn_and_damaged() {
         &["3 calls: 3 ok", "is incomplete"],
         &["note: run.log: the last line"],
     );
+    // A program has changed the line ends.
+    check(
+        whole.replace('\n', "\r\n"),
+        0,
+        &["3 calls: 3 ok"],
+        &["CR LF"],
+    );
     // A byte in the middle was changed: the lines before it are shown.
     let damaged = whole.replacen("2 words", "3 words", 1);
     let shown = check(

@@ -102,8 +102,8 @@ function took(call) {
 }
 
 // What is chosen and shown. Views listen for changes: another trace, another call, other calls, another view, another size.
-/** @type {{ chosen: number | null, onlyCritical: boolean, kinds: Set<string>, words: string[], shown: number[], isShown: Uint8Array, prefix: string }} */
-const state = { chosen: null, onlyCritical: false, kinds: new Set(), words: [], shown: [], isShown: new Uint8Array(), prefix: "" };
+/** @type {{ chosen: number | null, onlyCritical: boolean, kinds: Set<string>, words: string[], shown: number[], isShown: Uint8Array, prefix: string, isAddressKept: boolean }} */
+const state = { chosen: null, onlyCritical: false, kinds: new Set(), words: [], shown: [], isShown: new Uint8Array(), prefix: "", isAddressKept: false };
 /** @type {Record<"opened" | "chosen" | "shown" | "view" | "resized", ((...details: any[]) => void)[]>} */
 const listeners = { opened: [], chosen: [], shown: [], view: [], resized: [] };
 /** @param {keyof typeof listeners} what @param {...any} details */
@@ -133,6 +133,7 @@ function choose(number, from) {
 
 // The address names what is shown, so that it can be passed on. It may begin with more, such as a text.
 function keepAddress() {
+  if (state.isAddressKept) return;
   const call = state.chosen === null ? "" : `/call-${state.chosen}`;
   try {
     history.replaceState(null, "", `#${state.prefix}${document.body.dataset.view}${call}`);

@@ -103,8 +103,8 @@ function details(number) {
   panel.classList.toggle("open", Boolean(call));
   if (!call) {
     panel.replaceChildren(make("p", "hint", calls.length === 0
-      ? "This run has no calls."
-      : "Select a call to see its arguments, its result and its status. Keys: j and k for the next and previous call, / to search, 1 and 2 for the views."));
+      ? `This ${trace.begin ? "run" : "reply"} has no calls.`
+      : "Select a call to see its arguments, its result and its status. Keys: j and k for the next and previous call, / to search, and the numbers for the views."));
     return;
   }
   const close = make("button", "close", "×");

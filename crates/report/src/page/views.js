@@ -2,6 +2,10 @@
 
 const isNarrow = matchMedia("(max-width: 820px)");
 
+// The view without another wish.
+/** @type {() => string} */
+let defaultView = () => (isNarrow.matches ? "transcript" : "timeline");
+
 /** @param {string} name */
 function view(name) {
   document.body.dataset.view = name;
@@ -10,6 +14,7 @@ function view(name) {
     const isOn = tab.id === `tab-${name}`;
     tab.setAttribute("aria-selected", String(isOn));
     tab.tabIndex = isOn ? 0 : -1;
+    if (isOn) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   notify("view", name);
 }
@@ -29,7 +34,7 @@ function buildViews() {
     next.focus();
   });
   isNarrow.addEventListener("change", () => {
-    if (!isNarrow.matches && document.body.dataset.view === "transcript") view("timeline");
+    if (!isNarrow.matches && document.body.dataset.view === "transcript") view(defaultView());
   });
   addEventListener("resize", () => notify("resized"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => notify("resized"));
@@ -45,7 +50,11 @@ function buildViews() {
     const numbered = tabs().filter((tab) => !tab.classList.contains("narrow"))[number - 1];
     /** @type {Record<string, () => void>} */
     const acts = {
-      "/": () => byId("search").focus(),
+      "/": () => {
+        // Not every view can be searched.
+        if (byId("search").offsetParent === null && byId("tab-graph").offsetParent !== null) view("graph");
+        byId("search").focus();
+      },
       j: () => step(1, "key"),
       k: () => step(-1, "key"),
     };

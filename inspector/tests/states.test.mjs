@@ -1,0 +1,171 @@
+// What the page shows without a reply, with a mistake, and when its window changes.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { drop, inspect, LOGS, SIZES, tooWide, violations, withPage } from "./browser.mjs";
+
+const REPLY = "Hello.\n!!!GADGET_START:Look:a\n!!!ARG:at\nhere\n!!!GADGET_END\n";
+const TOOLS = '[{"name": "Look", "parameters": {"type": "object", "properties": {"at": {"type": "integer"}}, "required": ["at"]}}]';
+const log = () => readFileSync(`${LOGS}/everything.log`);
+const mode = (page, name) => page.waitForFunction((wanted) => document.body.dataset.mode === wanted, name);
+const tabs = (page) => page.locator("[role=tab]:visible").allTextContents();
+
+/** Neighbours in the input whose boxes overlap. */
+const overlaps = (page) => page.evaluate(() => {
+  const boxes = [...document.querySelectorAll("#input .label, #input label, #input textarea, #input .hint, #input legend, #input button")].filter((it) => it.checkVisibility() && it.getBoundingClientRect().height > 0);
+  const found = [];
+  for (const [at, one] of boxes.entries()) {
+    for (const other of boxes.slice(at + 1)) {
+      if (one.contains(other) || other.contains(one)) continue;
+      const [a, b] = [one.getBoundingClientRect(), other.getBoundingClientRect()];
+      const isOver = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1 && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1;
+      if (isOver) found.push(`${one.tagName} ${one.textContent.slice(0, 20)} and ${other.tagName} ${other.textContent.slice(0, 20)}`);
+    }
+  }
+  return found;
+});
+
+for (const size of [{ width: 390, height: 844 }, { width: 320, height: 568 }, { width: 1024, height: 600 }]) {
+  test(`nothing overlaps in the input, ${size.width} pixels`, () => withPage({ size }, async (page) => {
+    assert.deepEqual(await overlaps(page), []);
+    await inspect(page, `${REPLY}\\n!!!GADGET_EN\\D`, TOOLS);
+    assert.deepEqual(await overlaps(page), []);
+    assert.deepEqual(await tooWide(page), []);
+  }));
+}
+
+test("an empty page", () => withPage({}, async (page) => {
+  assert.deepEqual(await tabs(page), ["Input"]);
+  assert.deepEqual(await violations(page), []);
+  await page.click("#first-example");
+  await mode(page, "reply");
+  assert.equal(await page.locator("#welcome").isVisible(), false);
+}));
+
+test("tools alone have a prompt and a grammar", () => withPage({}, async (page) => {
+  await page.fill("#definitions", TOOLS);
+  await mode(page, "tools");
+  assert.deepEqual(await tabs(page), ["Input", "Prompt", "Grammar"]);
+  await page.click("#tab-grammar");
+  assert.match(await page.locator("#grammar pre").textContent(), /root ::=/);
+  await page.click("#tab-prompt");
+  assert.match(await page.locator("#prompt pre").textContent(), /Look/);
+  assert.deepEqual(await violations(page), []);
+  await page.click("#tab-input");
+  await page.fill("#definitions", "[{]");
+  await page.getByRole("alert").waitFor();
+  for (const view of ["prompt", "grammar"]) {
+    await page.click(`#tab-${view}`);
+    assert.match(await page.locator(`#${view}`).textContent(), /line 1|column/);
+  }
+}));
+
+test("nothing of an earlier reply stays with a mistake", () => withPage({}, async (page) => {
+  await inspect(page, REPLY, TOOLS);
+  await page.click("#tab-prompt");
+  await page.click("#tab-input");
+  await page.uncheck("[name=detect]");
+  await page.fill("[name=reasoning_open]", "<r>");
+  await page.getByRole("alert").waitFor();
+  assert.equal(await page.locator("#meta").textContent(), "The input cannot be shown.");
+  for (const id of ["transcript", "calls", "diagnostics", "prompt", "replay-text"]) assert.equal(await page.locator(`#${id}`).textContent(), "", id);
+  await page.fill("[name=reasoning_close]", "</r>");
+  await mode(page, "reply");
+  assert.match(await page.locator("#calls").textContent(), /Look/);
+}));
+
+test("files are told apart by their content", () => withPage({}, async (page) => {
+  await drop(page, [{ name: "reply.json", bytes: Buffer.from(REPLY) }, { name: "tools.txt", bytes: Buffer.from(TOOLS) }]);
+  await page.waitForFunction(() => document.getElementById("meta").textContent.includes("1 tool "));
+  assert.equal(await page.inputValue("#reply"), REPLY);
+  await drop(page, [{ name: "run.json", bytes: log() }]);
+  await mode(page, "log");
+}));
+
+test("what cannot be read is reported", () => withPage({}, async (page) => {
+  await inspect(page, REPLY);
+  await page.evaluate(() => { File.prototype.arrayBuffer = () => Promise.reject(new DOMException("a folder", "NotReadableError")); });
+  await drop(page, [{ name: "folder", bytes: Buffer.from("") }]);
+  await page.getByRole("alert").waitFor();
+  assert.match(await page.getByRole("alert").textContent(), /`folder` cannot be read/);
+  assert.equal(await page.inputValue("#reply"), REPLY);
+}));
+
+test("a log with other line ends", () => withPage({}, async (page) => {
+  await drop(page, [{ name: "run.log", bytes: Buffer.from(log().toString("utf8").replaceAll("\n", "\r\n")) }]);
+  await mode(page, "log");
+  assert.match(await page.locator("#problems").textContent(), /CR LF/);
+  assert.ok(await page.evaluate(() => calls.length > 0));
+}));
+
+test("details of a log on a phone, and its views", () => withPage({ size: SIZES.phone }, async (page) => {
+  await drop(page, [{ name: "x", bytes: log() }]);
+  await mode(page, "log");
+  assert.equal(await page.evaluate(() => document.body.dataset.view), "transcript");
+  await page.locator("#transcript .call").first().click();
+  assert.equal(await page.locator("#details h2").isVisible(), true);
+  await page.click("#tab-input");
+  assert.equal(await page.locator("#details").isVisible(), false);
+}));
+
+test("a wider window shows the first view", () => withPage({ size: SIZES.phone }, async (page) => {
+  await inspect(page, REPLY);
+  await page.click("#tab-transcript");
+  await page.setViewportSize(SIZES.desktop);
+  await page.waitForFunction(() => document.body.dataset.view === "calls");
+  assert.equal(await page.locator("#timeline").isVisible(), false);
+  assert.equal(await page.locator("#calls").isVisible(), true);
+}));
+
+test("the search opens a view that has it", () => withPage({}, async (page) => {
+  await inspect(page, REPLY);
+  await page.click("#tab-calls");
+  await page.keyboard.press("/");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "search");
+  assert.equal(await page.locator("#graph").isVisible(), true);
+}));
+
+test("the chosen tab is in sight", () => withPage({ size: SIZES.phone }, async (page) => {
+  await inspect(page, REPLY, TOOLS);
+  await page.evaluate(() => view("grammar"));
+  const box = await page.locator("#tab-grammar").boundingBox();
+  assert.ok(box.x >= 0 && box.x + box.width <= SIZES.phone.width, JSON.stringify(box));
+}));
+
+test("diagnostics at the end of the reply have a place", () => withPage({}, async (page) => {
+  await inspect(page, "!!!GADGET_START:Look:a\n!!!ARG:at\nhere", TOOLS);
+  const count = await page.evaluate(() => document.querySelectorAll("#diagnostics .diagnostic").length);
+  assert.ok(count > 0);
+  assert.equal(await page.locator("#transcript .flag").count(), count);
+  await page.click("#tab-diagnostics");
+  for (let at = 0; at < count; at += 1) {
+    const message = await page.locator(".diagnostic .message").nth(at).textContent();
+    await page.locator(".diagnostic button").nth(at).click();
+    assert.ok((await page.locator("#interpretation").textContent()).includes(message), message);
+    assert.equal(await page.evaluate(() => document.activeElement.id), "transcript");
+  }
+}));
+
+test("values are named, and those that are missing are no values", () => withPage({}, async (page) => {
+  await inspect(page, REPLY, TOOLS);
+  await page.click("#tab-calls");
+  assert.equal(await page.getByRole("button", { name: "show in the reply: at" }).count(), 1);
+  assert.match(await page.locator(".value-of").textContent(), /no value, because the call is not valid/);
+  assert.equal(await page.locator(".value-of .json").count(), 0);
+  await page.getByRole("button", { name: "show in the reply: at" }).click();
+  assert.match(await page.locator("#interpretation .spoken").textContent(), /^here/);
+  const [value, lineEnd] = await page.evaluate(() => [getComputedStyle(document.querySelector("#transcript .value")).textDecorationLine, getComputedStyle(document.querySelector("#transcript .line_end"), "::before").content]);
+  assert.equal(value, "underline");
+  assert.match(lineEnd, /↵/);
+}));
+
+test("without calls, the words are those of a reply", () => withPage({}, async (page) => {
+  await inspect(page, "Hello.");
+  await page.click("#tab-graph");
+  assert.equal(await page.locator("#details").textContent(), "This reply has no calls.");
+}));
+
+test("a browser without WebAssembly", () => withPage({ without: "WebAssembly" }, async (page) => {
+  assert.match(await page.getByRole("alert").textContent(), /needs WebAssembly/);
+}));
