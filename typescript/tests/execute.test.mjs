@@ -240,7 +240,7 @@ test("calls that the toolbox has read are not read again", async () => {
   const add = plaincall.tool({
     name: "any",
     input: { type: "object", properties: { a: {} } },
-    run: (input) => JSON.stringify(input),
+    execute: (input) => JSON.stringify(input),
   });
   for (const value of ["5", "true", "12345678901234567890"]) {
     const box = new plaincall.Toolbox([add], { dialect: { syntax: "emoji" } });
