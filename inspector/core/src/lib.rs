@@ -23,7 +23,7 @@ thread_local! {
     static PLACE: Cell<[u32; 2]> = const { Cell::new([0; 2]) };
 }
 
-/// Defines exported functions. The attribute is the only use of `unsafe` of the crate: no other function has such a name.
+/// Defines exported functions. Beside `seeds`, the attribute is the only use of `unsafe` of the crate: no other function has such a name.
 macro_rules! exports {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $kind:ty),*) -> $result:ty = $body:expr;)*) => {
         $(
