@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::server::{PATIENCE, free_port};
-use crate::setting::{Killed, Setting, TOOLS, program, put, statuses, wait};
+use crate::setting::{Killed, Setting, TOOLS, changed, program, put, statuses, wait};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
@@ -130,7 +130,7 @@ async fn conversations_end_on_the_workers_that_they_were_started_with() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
 async fn the_record_of_a_killed_invocation_shows_which_writes_had_started() {
-    let tools = TOOLS.replace("; echo \"$PLAINCALL", "; sleep 3; echo \"$PLAINCALL");
+    let tools = changed(TOOLS, r#"; echo \"$PLAIN"#, r#"; sleep 3; echo \"$PLAIN"#);
     let mut setting = Setting::of(&tools).await;
     let reply = format!("{}{}{}", put("a", "one"), put("b", "two"), wait("c", 3.0));
     let id = setting
@@ -191,10 +191,12 @@ async fn the_record_of_a_killed_invocation_shows_which_writes_had_started() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
 async fn calls_after_a_killed_invocation_have_other_keys() {
-    let tools = TOOLS.replace("effect = \"write\"", "effect = \"idempotent\"");
-    let tools = tools.replace(
-        "echo \"$1\" >> written;",
-        "echo \"$PLAINCALL_IDEMPOTENCY_KEY\" >> written; sleep 1;",
+    let tools = changed(TOOLS, "effect = \"write\"", "effect = \"idempotent\"");
+    // It writes its key, and ends when it is let go.
+    let tools = changed(
+        &tools,
+        r#"echo \"$1\" >> written;"#,
+        "echo $PLAINCALL_IDEMPOTENCY_KEY >> written; until [ -e go ]; do sleep 0.05; done;",
     );
     let mut setting = Setting::of(&tools).await;
     setting.restart_program(&["--yes"]);
@@ -207,6 +209,7 @@ async fn calls_after_a_killed_invocation_have_other_keys() {
         .until("a start", |setting| !setting.written().is_empty())
         .await;
     setting.api().kill(&id).await;
+    std::fs::write(setting.directory.path().join("go"), "").unwrap();
     let (code, text) = setting
         .api()
         .call("talk", "run", &json!({ "reply": put("b", "two") }))
@@ -248,11 +251,13 @@ async fn calls_wait_until_their_workers_are_registered() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
 async fn a_tool_that_kills_its_workers_fails_in_the_end() {
-    let tools = TOOLS.replace(
+    let tools = changed(
+        TOOLS,
         "sleep {seconds}",
         "echo start >> starts; sleep 0.2; kill -9 $PPID",
     );
-    let tools = tools.replace(
+    let tools = changed(
+        &tools,
         "effect = \"read\"",
         "directory = \"{directory:tools}\"\neffect = \"read\"",
     );

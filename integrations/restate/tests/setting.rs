@@ -205,6 +205,12 @@ pub(crate) fn put(id: &str, line: &str) -> String {
     format!("!!!GADGET_START:put:{id}\n!!!ARG:line\n{line}\n!!!GADGET_END\n")
 }
 
+/// Returns the tools with another text in the place of `old`, as it is written in the file.
+pub(crate) fn changed(tools: &str, old: &str, new: &str) -> String {
+    assert!(tools.contains(old), "{old}");
+    tools.replace(old, new)
+}
+
 pub(crate) fn wait(id: &str, seconds: f64) -> String {
     format!("!!!GADGET_START:wait:{id}\n!!!ARG:seconds\n{seconds}\n!!!GADGET_END\n")
 }

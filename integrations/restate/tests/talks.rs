@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::server::{Server, dependent, free_port};
-use crate::setting::{Killed, Setting, put, statuses, wait};
+use crate::setting::{Killed, Setting, changed, put, statuses, wait};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
@@ -168,7 +168,7 @@ async fn an_interrupted_write_waits_for_a_recovery_answer() {
     let [tools, reply] = ["tools.toml", "reply.json"]
         .map(|name| std::fs::read_to_string(example.join(name)).unwrap());
     // A killed worker cannot stop its commands, and nothing should stay behind.
-    let mut setting = Setting::of(&tools.replace("sleep 20", "sleep 3")).await;
+    let mut setting = Setting::of(&changed(&tools, "sleep 20", "sleep 3")).await;
     let reply: Value = serde_json::from_str(&reply).unwrap();
     let id = setting.api().send("bolts", "run", &reply).await;
     setting.question("bolts", QuestionKind::Approval).await;
