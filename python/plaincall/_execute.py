@@ -46,13 +46,14 @@ async def execute(
     an object, a set as a list, and a value that JSON does not have as its `str`. A value that cannot be written as JSON becomes
     its `str`. If that raises an exception too, the error of the result states that the tool ran.
 
+    Calls that another toolbox has read, or `parse` alone, are validated first.
+
     Calls that were probably meant to end earlier (`Call.held`) run only if `approve` is given and approves them.
     """
     written = list(calls)
-    plan = Plan(concurrency)
+    plan = Plan(tools._set, concurrency)
     for call in written:
-        held = call.held if approve is None else None
-        plan.add(call.id, list(call.dependencies), call.rejection, held)
+        plan.add(call, approve is not None)
     plan.end()
 
     # Two functions that ask at a terminal would disturb each other.

@@ -19,6 +19,8 @@ USAGE_ONLY = 1
 """The flow of an answer whose reply has ended: only the usage may follow."""
 MOST_USAGE = 64 << 10
 """The maximum number of bytes that are read for the usage."""
+MOST_WAIT = 5.0
+"""The maximum time to wait for the usage, in seconds, without the time that the client needs to read."""
 
 LEAST_SECRET = 16
 """The minimum length of a secret, in bytes."""

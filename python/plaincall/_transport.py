@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import anyio
+
 from plaincall._gateway import (
     EVENT_STREAM,
     JSON,
     MOST_USAGE,
+    MOST_WAIT,
     STOP,
     USAGE_ONLY,
     Settings,
@@ -80,12 +83,22 @@ class Usage:
 
     def __init__(self) -> None:
         self.left = MOST_USAGE
+        self.seconds = MOST_WAIT
 
     def is_over(self, flow: int, length: int) -> bool:
         """Returns whether to stop reading."""
         if flow == USAGE_ONLY:
             self.left -= length
         return flow == STOP or self.left <= 0
+
+    async def next(self, chunks: AsyncIterator[bytes]) -> bytes | None:
+        """Returns the next chunk after the end of the reply, or `None` if none comes in time."""
+        chunk = None
+        begun = anyio.current_time()
+        with anyio.move_on_after(max(self.seconds, 0)):
+            chunk = await anext(chunks, None)
+        self.seconds -= anyio.current_time() - begun
+        return chunk
 
 
 class _Pending:
@@ -143,7 +156,10 @@ class AsyncExchange(_Pending):
                 if upstream.is_success:
                     asked.begin_answer(upstream.headers.get("content-type", ""))
                     usage = Usage()
-                    async for chunk in upstream.aiter_bytes():
+                    chunks = upstream.aiter_bytes()
+                    flow = 0
+                    # A deadline for each chunk would take more time than its translation.
+                    while (chunk := await (usage.next(chunks) if flow == USAGE_ONLY else anext(chunks, None))) is not None:
                         piece, flow = asked.feed(chunk)
                         if piece:
                             yield piece

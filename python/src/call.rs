@@ -1,7 +1,10 @@
 //! A complete call as a Python object.
 
-use plaincall_call::ToolCall;
+use std::sync::Arc;
+
 use plaincall_call::decision::Decision;
+use plaincall_call::{ToolCall, ToolSet};
+use plaincall_plan::PlannedCall;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -14,46 +17,71 @@ type Reduced<'py> = (pyo3::Bound<'py, PyAny>, (pyo3::Bound<'py, PyDict>,));
 /// A call, with the decision of whether it may run.
 ///
 /// An invalid call is data: it has `problems` and a `rejection`, and nothing is raised.
-#[pyclass(frozen, get_all, module = "plaincall")]
+#[pyclass(frozen, module = "plaincall")]
 pub(crate) struct Call {
     /// The index in order of appearance, from 0.
+    #[pyo3(get)]
     index: usize,
     /// The name of the tool, as written.
+    #[pyo3(get)]
     name: Py<PyAny>,
     /// The id, written or assigned.
+    #[pyo3(get)]
     id: Py<PyAny>,
     /// Whether the id was assigned, not written.
+    #[pyo3(get)]
     is_id_automatic: bool,
     /// The ids of the calls that it depends on.
+    #[pyo3(get)]
     dependencies: Py<PyAny>,
     /// The arguments as a `dict`, or `None` if they are invalid.
+    #[pyo3(get)]
     arguments: Py<PyAny>,
     /// The errors: of the text, and with tools those of the definition.
+    #[pyo3(get)]
     problems: Py<PyTuple>,
     /// Why the call must not run, as a sentence for the model; `None` if it may run.
+    #[pyo3(get)]
     rejection: Py<PyAny>,
     /// Text in a value that was probably meant to end the call earlier. Run such a call only if a person approves it.
+    #[pyo3(get)]
     held: Py<PyAny>,
     /// All diagnostics of the text of the call, also warnings.
+    #[pyo3(get)]
     diagnostics: Py<PyTuple>,
     /// `"block"` or `"emoji"`.
+    #[pyo3(get)]
     syntax: Py<PyAny>,
     /// How it ended: `"explicit"`, `"next_call"` or `"end_of_stream"`.
+    #[pyo3(get)]
     termination: Py<PyAny>,
     /// The text after the name in the header of an emoji call; `None` in the block syntax.
+    #[pyo3(get)]
     raw_args: Py<PyAny>,
     /// The body of an emoji call; `None` in the block syntax.
+    #[pyo3(get)]
     body: Py<PyAny>,
     /// The start, in bytes of the text.
+    #[pyo3(get)]
     start: usize,
     /// The end, in bytes of the text.
+    #[pyo3(get)]
     end: usize,
     /// The exact text, with markers; `None` if a value was over the limit and not kept.
+    #[pyo3(get)]
     source: Py<PyAny>,
+    /// The tools that have read it; after a pickle none.
+    tools: Option<Arc<ToolSet>>,
 }
 
 impl Call {
-    pub(crate) fn new(py: Python<'_>, call: &ToolCall, decision: &Decision) -> PyResult<Self> {
+    /// Converts a call, which these tools have read.
+    pub(crate) fn new(
+        py: Python<'_>,
+        call: &ToolCall,
+        decision: &Decision,
+        tools: Option<Arc<ToolSet>>,
+    ) -> PyResult<Self> {
         let arguments = match &decision.arguments {
             Some(arguments) => json::to_python(py, arguments)?.unbind(),
             None => py.None(),
@@ -78,7 +106,24 @@ impl Call {
             start: call.span.start,
             end: call.span.end,
             source: optional(py, call.source()),
+            tools,
         })
+    }
+
+    /// Returns the call for the plan of a reply with these tools. A call that other tools have read, or none, is validated.
+    pub(crate) fn planned(&self, py: Python<'_>, tools: &Arc<ToolSet>) -> PyResult<PlannedCall> {
+        let mut call = PlannedCall::new(self.id.extract::<String>(py)?);
+        call.dependencies = self.dependencies.extract(py)?;
+        call.rejection = self.rejection.extract(py)?;
+        call.held = self.held.extract(py)?;
+        let is_own = self.tools.as_ref().is_some_and(|own| Arc::ptr_eq(own, tools));
+        if !is_own && call.rejection.is_none() {
+            let dumps = py.import("json")?.getattr("dumps")?;
+            let text: String = dumps.call1((&self.arguments,))?.extract()?;
+            let arguments = json::object("the arguments", &text)?;
+            call.rejection = tools.mismatch(&self.name.extract::<String>(py)?, &arguments);
+        }
+        Ok(call)
     }
 }
 
@@ -92,6 +137,7 @@ macro_rules! pickled {
         pub(crate) fn unpickled_call(attributes: &pyo3::Bound<'_, PyAny>) -> PyResult<Call> {
             Ok(Call {
                 $($name: attributes.get_item(stringify!($name))?.extract()?,)*
+                tools: None,
             })
         }
     };

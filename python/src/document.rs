@@ -85,7 +85,7 @@ impl Document {
                     let Some(decision) = decisions.next() else {
                         break;
                     };
-                    let call = Py::new(py, Call::new(py, call, decision)?)?;
+                    let call = Py::new(py, Call::new(py, call, decision, tools.clone())?)?;
                     calls.push(call.clone_ref(py));
                     call.into_any()
                 }

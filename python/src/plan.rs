@@ -1,42 +1,40 @@
 //! The order of the calls of a reply (`spec/running.md`).
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
-use plaincall_plan::{PlannedCall, ReplyAction, ReplyPlan};
+use plaincall_plan::{ReplyAction, ReplyPlan};
 use pyo3::prelude::*;
 
+use crate::call::Call;
 use crate::error;
 use crate::input::Lossy;
+use crate::toolbox::ToolSet;
 
 /// Decides which call of a reply starts next, and which are skipped or rejected. `plaincall.execute` uses it.
 #[pyclass(module = "plaincall")]
 pub(crate) struct Plan {
     plan: ReplyPlan,
+    tools: Arc<plaincall_call::ToolSet>,
 }
 
 #[pymethods]
 impl Plan {
     /// Creates the plan of one reply. `concurrent` is the maximum number of calls that run at the same time.
     #[new]
-    #[pyo3(signature = (concurrent=None))]
-    fn new(concurrent: Option<NonZeroU32>) -> PyResult<Self> {
+    #[pyo3(signature = (tools, concurrent=None))]
+    fn new(tools: &ToolSet, concurrent: Option<NonZeroU32>) -> PyResult<Self> {
         let plan = ReplyPlan::new(concurrent).map_err(error::value)?;
-        Ok(Self { plan })
+        let tools = Arc::clone(&tools.tools);
+        Ok(Self { plan, tools })
     }
 
-    /// Adds the next call: complete, rejected for this reason, or held and without anyone to approve it.
-    #[pyo3(signature = (id, dependencies, rejection=None, held=None))]
-    fn add(
-        &mut self,
-        id: &str,
-        dependencies: Vec<String>,
-        rejection: Option<String>,
-        held: Option<String>,
-    ) -> PyResult<()> {
-        let mut call = PlannedCall::new(id);
-        call.dependencies = dependencies;
-        call.rejection = rejection;
-        call.held = held;
+    /// Adds the next call. `can_approve` states whether anyone can approve held calls; otherwise they are rejected.
+    fn add(&mut self, py: Python<'_>, call: &Call, can_approve: bool) -> PyResult<()> {
+        let mut call = call.planned(py, &self.tools)?;
+        if can_approve {
+            call.held = None;
+        }
         self.plan.add(call).map_err(error::value)
     }
 

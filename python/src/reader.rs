@@ -41,8 +41,10 @@ impl Reader {
             match item {
                 ReplyItem::Event(event) => objects.append(to_python(py, &event)?)?,
                 ReplyItem::Call { call, bound } => {
-                    let decision = Decision::with_tools(&call, self.reader.tools(), bound);
-                    objects.append(Py::new(py, Call::new(py, &call, &decision)?)?)?;
+                    let tools = self.reader.tools();
+                    let decision = Decision::with_tools(&call, tools, bound);
+                    let tools = Some(Arc::clone(tools));
+                    objects.append(Py::new(py, Call::new(py, &call, &decision, tools)?)?)?;
                 }
                 _ => {}
             }

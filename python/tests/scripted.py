@@ -21,6 +21,7 @@ WEATHER: Any = {
 }
 CALL = "I look.\n!!!GADGET_START:get_weather\n!!!ARG:city\nParis\n!!!ARG:days\n2\n!!!GADGET_END\n"
 INVALID = "!!!GADGET_START:get_weather\n!!!ARG:city\nParis\n!!!ARG:days\ntwo\n!!!GADGET_END\n"
+DONE = b"data: [DONE]\n\n"
 QUESTION: Any = [{"role": "user", "content": "The weather in Paris?"}]
 
 
@@ -40,7 +41,7 @@ def stream_of(text: str, finish: str = "stop") -> Iterator[bytes]:
             {**head, "choices": [{"index": 0, "delta": {"role": "assistant", "content": piece}, "finish_reason": None}]}
         )
     yield event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
-    yield b"data: [DONE]\n\n"
+    yield DONE
 
 
 def completion_of(text: str, finish: str = "stop") -> bytes:
@@ -63,9 +64,11 @@ def headers_of(status: int, content_type: str) -> dict[str, str]:
 class Model:
     """Answers each request with the next reply, and checks that it is plain text. A reply is a text, or a status and a body."""
 
-    def __init__(self, *replies: str | tuple[int, bytes], native: bool = False) -> None:
+    def __init__(self, *replies: str | tuple[int, bytes], native: bool = False, stall: float = 0.0) -> None:
+        """`stall` is how long a coroutine waits after the end of a streamed reply, in seconds."""
         self.replies = list(replies)
         self.native = native
+        self.stall = stall
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
@@ -118,7 +121,7 @@ class Model:
 
             async def __aiter__(self) -> AsyncIterator[bytes]:
                 for piece in self.pieces:
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(model.stall if piece == DONE else 0)
                     model.sent += 1
                     yield piece
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
 from dataclasses import dataclass
 from decimal import Decimal
@@ -86,6 +87,32 @@ async def test_failures_are_results() -> None:
     assert messages[2] == "not run: it depends on `g`, which was skipped; the first failure was `f`"
     assert "`nothing`" in messages[3] and "`j`" in messages[4] and "`name`" in messages[5] and "`other`" in messages[6]
     assert log == []
+
+
+async def test_calls_that_the_toolbox_has_not_read_are_validated() -> None:
+    ran: list[object] = []
+
+    def add(number: int) -> None:
+        ran.append(number)
+
+    def lenient(number: str) -> None:
+        raise AssertionError
+
+    def same(number: int) -> None:
+        raise AssertionError
+
+    tools = pc.Toolbox([add])
+    other = pc.Toolbox([pc.tool(name="add")(lenient)])
+    equal = pc.Toolbox([pc.tool(name="add")(same)])
+    text = call("add", "a", number="seven") + call("take", "b", number="7")
+    results = await pc.execute(tools, [*pc.parse(text).calls, *other.parse(call("add", "c", number="seven")).calls])
+    assert [one.status for one in results] == ["rejected"] * 3, results
+    assert "do not match this toolbox" in str(results[0].error)
+    assert results[1].error == "the toolbox has no tool `take`"
+    calls = [*equal.parse(call("add", "d", number="7")).calls, *tools.parse(call("add", "e", number="8")).calls]
+    results = await pc.execute(tools, pickle.loads(pickle.dumps(calls)))
+    assert [one.status for one in results] == ["ok", "ok"], results
+    assert sorted(ran) == [7, 8]
 
 
 async def test_functions_run_in_threads() -> None:

@@ -16,6 +16,7 @@ from scripted import CALL, INVALID, QUESTION, WEATHER, Model, completion_of, str
 
 import plaincall.http
 import plaincall.httpx
+from plaincall import _transport
 from plaincall._gateway import Settings
 from plaincall._plaincall import Adapter
 
@@ -147,6 +148,18 @@ def test_a_client_that_disconnects(library: str) -> None:
         assert model.closed == 0
     assert model.closed == 1
     assert model.sent < 10
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+async def test_a_model_server_that_keeps_its_stream_open(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_transport, "MOST_WAIT", 0.2)
+    model = Model(CALL, stall=60)
+    client = async_client(library, model)
+    request = {"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": True}
+    response = await asyncio.wait_for(client.post(f"{BASE}/chat/completions", json=request), 30)
+    assert "get_weather" in response.text
+    assert response.text.endswith("data: [DONE]\n\n")
+    assert model.closed == 1
 
 
 @pytest.mark.parametrize("library", ["httpx", "httpx2"])

@@ -2,8 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use plaincall_call::render::flatten;
-use plaincall_call::{Arguments, ToolSet, bind_arguments};
+use plaincall_call::ToolSet;
 use plaincall_plan::{PlanError, PlannedCall, ReplyAction, ReplyPlan};
 use serde::{Deserialize, Serialize};
 
@@ -130,26 +129,10 @@ impl CallOption {
         if self.is_own {
             return None;
         }
-        let Some(tool) = tools.get(&self.name) else {
-            return Some(format!("the toolbox has no tool `{}`", self.name));
-        };
         let Ok(object) = serde_json::from_str(arguments) else {
             return Some("its arguments are no JSON object".to_owned());
         };
-        let is_written = |pairs: Vec<(String, String)>| {
-            let pairs = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
-            let arguments =
-                Arguments::from_pairs_for(tool, pairs).map_err(|error| error.to_string())?;
-            let problems = bind_arguments(tool, &arguments).err().unwrap_or_default();
-            problems
-                .first()
-                .map_or(Ok(()), |one| Err(one.message.clone()))
-        };
-        let written = flatten(&object, Some(tool)).map_err(|error| error.to_string());
-        let invalid = written.and_then(is_written).err()?;
-        Some(format!(
-            "the arguments do not match this toolbox: {invalid}"
-        ))
+        tools.mismatch(&self.name, &object)
     }
 }
 

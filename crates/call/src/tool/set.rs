@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use serde_json::{Map, Value};
+
 use crate::arguments::Arguments;
-use crate::bind::bind;
+use crate::bind::{bind, bind_arguments};
 use crate::call::{ToolCall, problems_of_text};
+use crate::flatten::flatten;
 use crate::nearest::nearest_name;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::spec_error::SpecError;
@@ -65,6 +68,29 @@ impl ToolSet {
         }
         let unknown = std::iter::once(self.problem(call));
         Err(unknown.chain(problems_of_text(call)).collect())
+    }
+
+    /// Returns why a call with these arguments cannot run with these tools, as a sentence for the model. Returns `None` if it
+    /// can. Use it for a call that was read with other tools, or with none.
+    pub fn mismatch(&self, name: &str, arguments: &Map<String, Value>) -> Option<String> {
+        let Some(tool) = self.get(name) else {
+            return Some(format!("the toolbox has no tool `{name}`"));
+        };
+        let is_valid = || {
+            let written = flatten(arguments, Some(tool)).map_err(|error| error.to_string())?;
+            let written = written.iter().map(|(pointer, text)| (&**pointer, &**text));
+            let arguments = Arguments::from_pairs_for(tool, written);
+            let arguments = arguments.map_err(|error| error.to_string())?;
+            let problems = bind_arguments(tool, &arguments).err().unwrap_or_default();
+            match problems.into_iter().next() {
+                Some(problem) => Err(problem.message),
+                None => Ok(()),
+            }
+        };
+        let invalid: String = is_valid().err()?;
+        Some(format!(
+            "the arguments do not match this toolbox: {invalid}"
+        ))
     }
 
     /// Returns the tool that an unknown name probably means. Use it for suggestions only.
