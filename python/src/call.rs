@@ -116,7 +116,10 @@ impl Call {
         call.dependencies = self.dependencies.extract(py)?;
         call.rejection = self.rejection.extract(py)?;
         call.held = self.held.extract(py)?;
-        let is_own = self.tools.as_ref().is_some_and(|own| Arc::ptr_eq(own, tools));
+        let is_own = self
+            .tools
+            .as_ref()
+            .is_some_and(|own| Arc::ptr_eq(own, tools));
         if !is_own && call.rejection.is_none() {
             let dumps = py.import("json")?.getattr("dumps")?;
             let text: String = dumps.call1((&self.arguments,))?.extract()?;
