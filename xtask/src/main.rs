@@ -94,7 +94,8 @@ cargo xtask TASK
   bench parsers compare the parser with other parsers of tool calls; installs them (needs Node and a network)
   bench python  compare the Python package with the Python parsers of vLLM and SGLang; installs them (needs x86-64 Linux, Python
                 and a network): [--rounds N] [--seconds S]
-  bench npm     compare the npm package with other parsers in JavaScript; installs them (needs Node and a network)
+  bench npm     compare the npm package with other parsers in JavaScript, which it installs, and with a native addon (needs Node
+                and a network)
   instructions  compare the parser's instruction counts in seven small cases with a commit: [BASE] (default: the merge base
                 with main); fails above 5 % more; needs valgrind, and builds its runner once
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]

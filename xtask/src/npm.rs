@@ -1,5 +1,6 @@
 //! The npm package: builds its WebAssembly modules and its JavaScript, and tests both.
 
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -115,7 +116,7 @@ fn newest_clients(root: &Path, folder: &Path) -> Result<(), String> {
     )
 }
 
-/// Builds the package, and compares its speed with other parsers in JavaScript.
+/// Builds the package, and compares its speed with other parsers in JavaScript and with a native addon.
 ///
 /// # Errors
 /// Returns an error if something cannot be built, installed or run.
@@ -124,8 +125,22 @@ pub(crate) fn bench(root: &Path) -> Result<(), String> {
         return Ok(());
     };
     let mut speed = Command::new("node");
-    speed.arg("tests/speed.mjs");
+    speed.arg("tests/speed.mjs").env("ADDON", addon(root)?);
     step("speed of the npm package", speed.current_dir(folder))
+}
+
+/// Builds the native addon of `bench/addon`, a separate workspace, and returns its path.
+fn addon(root: &Path) -> Result<PathBuf, String> {
+    let folder = std::path::absolute(target().join("bench-addon"));
+    let folder = folder.map_err(|error| error.to_string())?;
+    let mut build = cargo(&["build", "--release", "--locked", "--manifest-path"]);
+    build.arg(root.join("bench/addon/Cargo.toml"));
+    step("native addon", build.arg("--target-dir").arg(&folder))?;
+    let library = format!("{DLL_PREFIX}plaincall_bench_addon{DLL_SUFFIX}");
+    // Node loads libraries with this ending.
+    let addon = folder.join("addon.node");
+    fs::copy(folder.join("release").join(library), &addon).map_err(|error| error.to_string())?;
+    Ok(addon)
 }
 
 /// Builds the package in the build folder. Returns `None` if the compiler has no WebAssembly.
