@@ -49,6 +49,11 @@ export class Halves {
     return isHalf ? whole.slice(0, -1) : whole;
   }
 
+  /** Whether the last chunk did not end with a half. */
+  get isEmpty(): boolean {
+    return this.#half === "";
+  }
+
   /** Returns a half that nothing followed. */
   rest(): string {
     const half = this.#half;

@@ -7,7 +7,7 @@ interface Exports {
   input(length: number): number;
   output(): number;
   perform(jsonLength: number, length: number): number;
-  feed(object: number, length: number): number;
+  feed(object: number, length: number, advanced: number): number;
   release(object: number): number;
 }
 
@@ -29,6 +29,14 @@ export interface Output {
   readonly end: number;
   /** The length of the chunk that was fed, in bytes. */
   readonly fed: number;
+}
+
+/** The kind of content that continues in a parser. */
+export interface OpenContent {
+  /** 0: only the parser knows; 1: text outside calls; 2: a value that ends with a line; 3: another value. */
+  kind: 0 | 1 | 2 | 3;
+  /** A bit for each ASCII character with which a marker or an escape may begin. */
+  readonly first: number[];
 }
 
 /** A WebAssembly module: writes the input of each call to its memory, and reads the output. */
@@ -87,17 +95,29 @@ export class Core {
     });
   }
 
-  /** Feeds a chunk to an object, and returns the output. */
-  feed(object: number, chunk: string | Uint8Array): Output {
+  /** Feeds a chunk to an object, and returns the output. A parser first advances over bytes whose events are known. */
+  feed(object: number, chunk: string | Uint8Array, advanced = 0): Output {
     const room = typeof chunk === "string" ? chunk.length * 3 : chunk.length;
-    return this.#guarded(() => {
+    if (this.hasFailed) throw failed();
+    // Repeated from `#guarded`: a function for each chunk takes time.
+    try {
       if (room > this.#room) {
         this.#input = this.#reserve(Math.max(room, LEAST_ROOM));
         this.#room = Math.max(room, LEAST_ROOM);
       }
       const length = this.#write(this.#input, chunk);
-      return this.#checked(this.#exports.feed(object, length), length);
-    });
+      return this.#checked(this.#exports.feed(object, length, advanced), length);
+    } catch (error) {
+      throw this.#failure(error);
+    }
+  }
+
+  /** Reads what continues in the parser that was just fed. */
+  readOpenContent(open: OpenContent): void {
+    const numbers = this.#numbers;
+    const place = this.#place + 2;
+    open.kind = numbers[place] as OpenContent["kind"];
+    for (let index = 0; index < 4; index++) open.first[index] = numbers[place + 1 + index]!;
   }
 
   /** Calls the module. After a trap, its state is not known. */
@@ -106,10 +126,14 @@ export class Core {
     try {
       return call();
     } catch (error) {
-      if (!(error instanceof WebAssembly.RuntimeError)) throw error;
-      this.hasFailed = true;
-      throw failed(error);
+      throw this.#failure(error);
     }
+  }
+
+  #failure(error: unknown): unknown {
+    if (!(error instanceof WebAssembly.RuntimeError)) return error;
+    this.hasFailed = true;
+    return failed(error);
   }
 
   /** Returns where the next input is written. */

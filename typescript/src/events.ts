@@ -108,9 +108,11 @@ const TYPES = [
   "value_delta",
   "value_end",
   "ignored",
-  "call_start",
-  "value_start",
+  "body",
+  "argument",
   "call_end",
+  "named_call",
+  "call_start",
   "diagnostic",
   "call",
 ] as const;
@@ -143,17 +145,39 @@ export function readEvents<T = Event>(output: Output, read = unchanged, chunk: C
     const isKnown = end === fed && end - start === known.length && rest - from === known.length && known !== "";
     const source = isKnown ? known : text(bytes, from, rest);
     const type = TYPES[kind];
-    if (rest < next) {
-      const json = JSON.parse(text(bytes, rest, next)) as object;
-      events.push(type === "call" ? read(json) : { type, ...json, start, end, source });
-    } else if (type === "value_end") {
-      events.push({ type, start, end, source });
-    } else {
-      events.push({ type, text: source, start, end, source });
+    switch (type) {
+      case "value_end":
+        events.push({ type, start, end, source });
+        break;
+      case "body":
+        events.push({ type: "value_start", pointer: null, start, end, source });
+        break;
+      case "argument":
+        events.push({ type: "value_start", pointer: text(bytes, rest, next), start, end, source });
+        break;
+      case "call_end":
+        events.push({ type, termination: text(bytes, rest, next), start, end, source });
+        break;
+      case "named_call":
+        events.push(namedCall(text(bytes, rest, next), start, end, source));
+        break;
+      case "call_start":
+      case "diagnostic":
+        events.push({ type, ...(JSON.parse(text(bytes, rest, next)) as object), start, end, source });
+        break;
+      case "call":
+        events.push(read(JSON.parse(text(bytes, rest, next)) as object));
+        break;
+      default:
+        events.push({ type, text: source, start, end, source });
     }
     at = (next + 3) & ~3;
   }
   return events as T[];
+}
+
+function namedCall(name: string, start: number, end: number, source: string): CallStart {
+  return { type: "call_start", syntax: "block", name, id: null, dependencies: [], rawArgs: null, start, end, source };
 }
 
 function unchanged(json: object): unknown {

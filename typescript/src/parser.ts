@@ -1,5 +1,5 @@
 import { Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
-import { core, type Core } from "./core.js";
+import { core, type Core, type OpenContent } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { PlaincallError } from "./errors.js";
 import { readEvents, type Event } from "./events.js";
@@ -32,6 +32,11 @@ export class Parser implements Disposable {
   #halves: Halves = new Halves();
   /** The length of the text so far, in bytes. */
   #fed = 0;
+  #open: OpenContent = { kind: 0, first: [0, 0, 0, 0] };
+  /** The length of the content since the last call of the core, whose events it need not make. */
+  #advanced = 0;
+  /** The line end after this content, which may belong to a marker. */
+  #lineEnd: "" | "\n" = "";
 
   /** Creates a parser for one text. Throws a `DialectError` for options that cannot be used together. */
   constructor(dialect: Dialect = {}) {
@@ -42,13 +47,37 @@ export class Parser implements Disposable {
   /** Reads the next chunk, and returns its events. */
   feed(chunk: Chunk): Event[] {
     const object = this.#known();
+    if (isContent(this.#open, chunk) && this.#halves.isEmpty) return this.#advance(chunk);
     const joined = this.#halves.join(chunk);
-    if (joined.length <= MOST_PIECE) return this.#feed(object, joined);
-    return pieces(joined).flatMap((piece) => this.#feed(object, piece));
+    const before = this.#feedLineEnd(object);
+    if (before.length === 0 && joined.length <= MOST_PIECE) return this.#feed(object, joined);
+    return [...before, ...pieces(joined).flatMap((piece) => this.#feed(object, piece))];
+  }
+
+  /** Returns the event of a chunk that is content. A call of the core costs more than most chunks of a model. */
+  #advance(chunk: string): Event[] {
+    const { kind } = this.#open;
+    const endsLine = kind === 2 && chunk.charCodeAt(chunk.length - 1) === LINE_FEED;
+    const text = this.#lineEnd + (endsLine ? chunk.slice(0, -1) : chunk);
+    this.#lineEnd = endsLine ? "\n" : "";
+    if (text === "") return [];
+    const start = this.#fed;
+    const end = start + text.length;
+    this.#fed = end;
+    this.#advanced += text.length;
+    return [{ type: kind === 1 ? "text" : "value_delta", text, start, end, source: text }];
+  }
+
+  #feedLineEnd(object: number): Event[] {
+    if (this.#lineEnd === "") return [];
+    this.#lineEnd = "";
+    return this.#feed(object, "\n");
   }
 
   #feed(object: number, chunk: Chunk): Event[] {
-    const output = this.#core.feed(object, chunk);
+    const output = this.#core.feed(object, chunk, this.#advanced);
+    this.#advanced = 0;
+    this.#core.readOpenContent(this.#open);
     this.#fed += output.fed;
     return readEvents(output, undefined, chunk, this.#fed);
   }
@@ -56,7 +85,7 @@ export class Parser implements Disposable {
   /** Ends the text, and returns its last events. */
   finish(): Event[] {
     const object = this.#known();
-    const rest = readEvents(this.#core.feed(object, this.#halves.rest()));
+    const rest = [...this.#feedLineEnd(object), ...this.#feed(object, this.#halves.rest())];
     this.#forget();
     return [...rest, ...readEvents(this.#core.performRaw({ finish: { object } }))];
   }
@@ -77,6 +106,23 @@ export class Parser implements Disposable {
     }
     return this.#object;
   }
+}
+
+/** The maximum length of a chunk that is examined here; the core is faster for longer ones. */
+const MOST_EXAMINED = 64;
+
+const [LINE_FEED, CARRIAGE_RETURN] = [10, 13];
+
+/** Whether a chunk is content: ASCII in which no marker begins (`OpenContent::content_len` of the parser). */
+function isContent({ kind, first }: OpenContent, chunk: Chunk): chunk is string {
+  const { length } = chunk;
+  if (kind === 0 || typeof chunk !== "string" || length === 0 || length > MOST_EXAMINED) return false;
+  for (let at = 0; at < length; at++) {
+    const code = chunk.charCodeAt(at);
+    if (code > 127 || (first[code >> 5]! >>> (code & 31)) & 1) return false;
+  }
+  // Not even the beginning of a line end of two characters is known to be content.
+  return kind !== 2 || (chunk.charCodeAt(length - 1) !== CARRIAGE_RETURN && !chunk.endsWith("\r\n"));
 }
 
 /** A `ReadableStream`. */

@@ -29,7 +29,7 @@ const REPLACEMENT: &str = "\u{FFFD}";
 /// ```
 #[derive(Clone, Debug)]
 pub struct ByteParser {
-    parser: Parser,
+    pub(crate) parser: Parser,
     /// The incomplete character at the end of the last chunk.
     cut: Vec<u8>,
     /// The length of all chunks so far, in bytes.
@@ -102,6 +102,17 @@ impl ByteParser {
     /// See [`Parser::syntax`].
     pub const fn syntax(&self) -> Option<Syntax> {
         self.parser.syntax()
+    }
+
+    /// Returns whether the last chunk has not split a character.
+    pub(crate) fn is_between_characters(&self) -> bool {
+        self.cut.is_empty()
+    }
+
+    /// Counts bytes of valid text that the parser has not read.
+    pub(crate) const fn advanced(&mut self, length: usize) {
+        self.given += length;
+        self.shrinks.fed += length;
     }
 
     /// Skips the unread rest of the last chunk if its iterator was leaked (`mem::forget`).

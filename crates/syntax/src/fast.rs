@@ -419,7 +419,7 @@ impl Machine {
 
     /// Returns the markers that end such content.
     #[inline]
-    fn ends_of(&self, plain: Plain) -> Option<&Set> {
+    pub(crate) fn ends_of(&self, plain: Plain) -> Option<&Set> {
         match plain {
             Plain::Unknown | Plain::Candidate => None,
             Plain::Text => Some(&self.markers.text),

@@ -400,6 +400,11 @@ impl Set {
         Some((marker, marker.text.as_bytes().get(begun..)?))
     }
 
+    /// Returns the ASCII bytes with which a marker or an escape begins, as bits.
+    pub(crate) fn first_bytes(&self) -> u128 {
+        self.scan.first_bytes()
+    }
+
     /// Returns how many bytes at the front begin neither a marker nor an escape.
     #[inline]
     pub(crate) fn plain_len(&self, text: &[u8]) -> usize {

@@ -43,6 +43,11 @@ enum Firsts {
     Many([u64; 4]),
 }
 
+/// Returns the bit of an ASCII byte; no bit for another byte.
+const fn ascii_bit(byte: u8) -> u128 {
+    if byte.is_ascii() { 1 << byte } else { 0 }
+}
+
 /// The first bytes of a text, at most eight, as a number and a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Begin {
@@ -94,6 +99,16 @@ impl Scan {
             pairs: padded(&pairs),
             apart,
             begins: begins.into(),
+        }
+    }
+
+    /// Returns the ASCII bytes with which a text begins: bit `n` for byte `n`.
+    pub(crate) fn first_bytes(&self) -> u128 {
+        match self.firsts {
+            Firsts::None => 0,
+            Firsts::One(one) => ascii_bit(one),
+            Firsts::Few(few) => few.into_iter().map(ascii_bit).fold(0, |all, bit| all | bit),
+            Firsts::Many([low, high, ..]) => u128::from(low) | u128::from(high) << 64,
         }
     }
 

@@ -1,9 +1,10 @@
 //! Events as the host reads them (`spec/common.md`, "Events").
 //!
-//! Each is a header of five numbers, then the source text, then a JSON object, then zeros up to a multiple of four bytes. The
-//! numbers have 32 bits, little-endian: the kind, the start and the end of the span, and the lengths of text and JSON.
+//! Each is a header of five numbers, then the source text, then what its kind adds, then zeros up to a multiple of four bytes.
+//! The numbers have 32 bits, little-endian: the kind, the start and the end of the span, and the lengths of both texts. Most
+//! kinds add nothing, a call its name, an argument its pointer, the end of a call how it ended, and others a JSON object.
 
-use plaincall_syntax::{Event, EventKind, Slot, Span};
+use plaincall_syntax::{Event, EventKind, Header, Slot, Span, Syntax};
 use serde::Serialize;
 
 use crate::document::{self, DiagnosticView};
@@ -17,9 +18,12 @@ pub(crate) enum Kind {
     ValueDelta,
     ValueEnd,
     Ignored,
-    CallStart,
-    ValueStart,
+    Body,
+    Argument,
     CallEnd,
+    /// The start of a block call with nothing but a name.
+    NamedCall,
+    CallStart,
     Diagnostic,
     /// A complete call, which readers of replies add.
     #[cfg(feature = "gateway")]
@@ -36,16 +40,6 @@ struct CallStart<'e> {
     raw_args: Option<&'e str>,
 }
 
-#[derive(Serialize)]
-struct ValueStart<'e> {
-    pointer: Option<&'e str>,
-}
-
-#[derive(Serialize)]
-struct CallEnd {
-    termination: &'static str,
-}
-
 /// Writes an event.
 pub(crate) fn write(output: &mut Vec<u8>, event: &Event<'_>) -> Result<(), Error> {
     let source = event.source();
@@ -54,6 +48,10 @@ pub(crate) fn write(output: &mut Vec<u8>, event: &Event<'_>) -> Result<(), Error
         EventKind::Reasoning(_) => Kind::Reasoning,
         EventKind::ValueDelta(_) => Kind::ValueDelta,
         EventKind::ValueEnd => Kind::ValueEnd,
+        EventKind::CallStart(header) if is_only_named(header) => {
+            let name = header.name().as_bytes();
+            return write_one(output, Kind::NamedCall, event.span, source, name);
+        }
         EventKind::CallStart(header) => {
             let start = CallStart {
                 syntax: header.syntax().name(),
@@ -62,31 +60,32 @@ pub(crate) fn write(output: &mut Vec<u8>, event: &Event<'_>) -> Result<(), Error
                 dependencies: header.dependencies().collect(),
                 raw_args: header.raw_args(),
             };
-            return write_one(output, Kind::CallStart, event.span, source, Some(&start));
+            return write_json(output, Kind::CallStart, event.span, source, &start);
         }
-        EventKind::ValueStart(slot) => {
-            let pointer = match slot {
-                Slot::Argument(pointer) => Some(pointer.as_str()),
-                Slot::Body => None,
-            };
-            let start = ValueStart { pointer };
-            return write_one(output, Kind::ValueStart, event.span, source, Some(&start));
+        EventKind::ValueStart(Slot::Body) => Kind::Body,
+        EventKind::ValueStart(Slot::Argument(pointer)) => {
+            let pointer = pointer.as_str().as_bytes();
+            return write_one(output, Kind::Argument, event.span, source, pointer);
         }
         EventKind::CallEnd(ending) => {
-            let end = CallEnd {
-                termination: ending.termination().name(),
-            };
-            return write_one(output, Kind::CallEnd, event.span, source, Some(&end));
+            let termination = ending.termination().name().as_bytes();
+            return write_one(output, Kind::CallEnd, event.span, source, termination);
         }
         EventKind::Diagnostic(found) => {
             let found = found.into();
             let view = DiagnosticView::new(&found);
-            return write_one(output, Kind::Diagnostic, event.span, "", Some(&view));
+            return write_json(output, Kind::Diagnostic, event.span, "", &view);
         }
         // Kinds that this version does not know are bytes without a meaning.
         _ => Kind::Ignored,
     };
-    write_one(output, kind, event.span, source, None::<&()>)
+    write_one(output, kind, event.span, source, b"")
+}
+
+fn is_only_named(header: &Header<'_>) -> bool {
+    header.syntax() == Syntax::Block
+        && header.id().is_none()
+        && header.dependencies().next().is_none()
 }
 
 /// Writes a complete call.
@@ -96,7 +95,19 @@ pub(crate) fn write_call(
     call: &document::CallView<'_>,
     span: Span,
 ) -> Result<(), Error> {
-    write_one(output, Kind::Call, span, "", Some(call))
+    write_json(output, Kind::Call, span, "", call)
+}
+
+fn write_json(
+    output: &mut Vec<u8>,
+    kind: Kind,
+    span: Span,
+    source: &str,
+    more: &impl Serialize,
+) -> Result<(), Error> {
+    let mut json = Vec::new();
+    document::write(&mut json, more)?;
+    write_one(output, kind, span, source, &json)
 }
 
 fn write_one(
@@ -104,24 +115,20 @@ fn write_one(
     kind: Kind,
     span: Span,
     source: &str,
-    more: Option<&impl Serialize>,
+    more: &[u8],
 ) -> Result<(), Error> {
-    let begin = output.len();
-    let mut header = [0; HEADER];
-    let numbers = [kind as usize, span.start, span.end, source.len()];
-    for (place, number) in header.chunks_exact_mut(4).zip(numbers) {
-        place.copy_from_slice(&number_bytes(number)?);
+    let numbers = [
+        kind as usize,
+        span.start,
+        span.end,
+        source.len(),
+        more.len(),
+    ];
+    for number in numbers {
+        output.extend_from_slice(&number_bytes(number)?);
     }
-    output.extend_from_slice(&header);
     output.extend_from_slice(source.as_bytes());
-    if let Some(more) = more {
-        document::write(output, more)?;
-        let json = number_bytes(output.len() - begin - HEADER - source.len())?;
-        let place = begin + HEADER - json.len();
-        if let Some(place) = output.get_mut(place..begin + HEADER) {
-            place.copy_from_slice(&json);
-        }
-    }
+    output.extend_from_slice(more);
     output.resize(output.len().next_multiple_of(4), 0);
     Ok(())
 }
@@ -130,6 +137,3 @@ fn number_bytes(number: usize) -> Result<[u8; 4], Error> {
     let number = u32::try_from(number).map_err(|_| Error::argument("the text is too long"))?;
     Ok(number.to_le_bytes())
 }
-
-/// The length of the five numbers, in bytes.
-const HEADER: usize = 20;

@@ -37,17 +37,18 @@ macro_rules! exports {
 exports! {
     /// Returns where the host writes the input of the next call, of at most this many bytes; 0 if there is no memory.
     fn input(length: usize) -> *mut u8 = state::input(length);
-    /// Returns the address of two numbers of 32 bits: where the output of the last call begins, and its length. It never changes.
+    /// Returns the address of the numbers that describe the output of the last call (`state.rs`). It never changes.
     fn output() -> *const u32 = state::output();
     /// Performs an operation. The input has its JSON, then a text or other bytes.
     fn perform(json_length: usize, length: usize) -> u32 = with(|state, input| {
         let (json, rest) = input.get(..length).and_then(|input| input.split_at_checked(json_length)).unwrap_or_default();
         operation::perform(state, json, rest)
     });
-    /// Feeds an object: a parser, a reader of replies, or an exchange with a model server.
-    fn feed(object: u32, length: usize) -> u32 = with(|state, input| {
+    /// Feeds an object: a parser, a reader of replies, or an exchange with a model server. The host has not fed `advanced` bytes
+    /// before the chunk to a parser, because it knew their events.
+    fn feed(object: u32, length: usize, advanced: usize) -> u32 = with(|state, input| {
         let chunk = input.get(..length).unwrap_or_default();
-        state.feed(object, chunk)
+        state.feed(object, chunk, advanced)
     });
     /// Forgets an object.
     fn release(object: u32) -> u32 = with(|state, _| {

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use plaincall_syntax::ByteParser;
+use plaincall_syntax::{ByteParser, OpenContent};
 
 use crate::error::Error;
 use crate::events;
@@ -28,6 +28,8 @@ pub(crate) enum Object {
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) output: Vec<u8>,
+    /// What continues in the parser that this call has fed.
+    open: Option<OpenContent>,
     /// By number, in order.
     objects: Vec<(u32, Object)>,
     /// The number of the next object. None is used again: an object that is used after its end must not be another one.
@@ -37,7 +39,7 @@ pub(crate) struct State {
 thread_local! {
     static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static STATE: RefCell<State> = RefCell::default();
-    static OUTPUT: Cell<[u32; 2]> = const { Cell::new([0; 2]) };
+    static OUTPUT: Cell<[u32; 7]> = const { Cell::new([0; 7]) };
 }
 
 /// The input keeps at most this many bytes between calls.
@@ -58,7 +60,9 @@ pub(crate) fn input(length: usize) -> *mut u8 {
     })
 }
 
-/// Returns the address of two numbers of 32 bits: where the output of the last call begins, and its length. It never changes.
+/// Returns the address of seven numbers of 32 bits, which never changes: where the output of the last call begins, and its length;
+/// what continues in a parser that was fed (0: not known, 1: text, 2: a value that ends with a line, 3: another value), and
+/// the bits of its [`first_bytes`](OpenContent::first_bytes), low ones first.
 pub(crate) fn output() -> *const u32 {
     OUTPUT.with(|output| output.as_ptr().cast())
 }
@@ -78,7 +82,20 @@ pub(crate) fn with(run: impl FnOnce(&mut State, &[u8]) -> Result<(), Error>) -> 
         }
         // Addresses have 32 bits in WebAssembly.
         let place = [state.output.as_ptr().addr(), state.output.len()];
-        OUTPUT.set(place.map(|number| u32::try_from(number).unwrap_or_default()));
+        let [start, length] = place.map(|number| u32::try_from(number).unwrap_or_default());
+        let open = state.open.take();
+        let kind = open.map_or(0, |open| match (open.is_value, open.ends_with_line) {
+            (false, _) => 1,
+            (true, true) => 2,
+            (true, false) => 3,
+        });
+        let first = open.map_or(0, |open| open.first_bytes);
+        let bits = |from: u32| {
+            let bits = first >> from & u128::from(u32::MAX);
+            u32::try_from(bits).unwrap_or_default()
+        };
+        let [a, b, c, d] = [0, 32, 64, 96].map(bits);
+        OUTPUT.set([start, length, kind, a, b, c, d]);
         u32::from(result.is_err())
     })
 }
@@ -109,14 +126,16 @@ impl State {
         found.ok()
     }
 
-    /// Feeds an object, and writes its events or bytes.
-    pub(crate) fn feed(&mut self, number: u32, chunk: &[u8]) -> Result<(), Error> {
+    /// Feeds an object, and writes its events or bytes. Before the chunk, the host has made the events of `advanced` bytes.
+    pub(crate) fn feed(&mut self, number: u32, chunk: &[u8], advanced: usize) -> Result<(), Error> {
         let place = self.place(number).unwrap_or(usize::MAX);
         match self.objects.get_mut(place).map(|one| &mut one.1) {
             Some(Object::Parser(parser)) => {
+                parser.advance(advanced);
                 for event in parser.feed(chunk) {
                     events::write(&mut self.output, &event)?;
                 }
+                self.open = parser.open_content();
                 Ok(())
             }
             #[cfg(feature = "gateway")]

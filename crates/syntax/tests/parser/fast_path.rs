@@ -1,7 +1,8 @@
 //! The fast path and the exact one give the same events.
 
 use plaincall_syntax::{
-    Dialect, Event, EventKind, LINE_LIMIT, Parser, ceil_char_boundary, floor_char_boundary,
+    ByteParser, Dialect, Event, EventKind, LINE_LIMIT, Parser, ceil_char_boundary,
+    floor_char_boundary,
 };
 
 const SIZES: [usize; 8] = [1, 2, 3, 4, 7, 16, 64, usize::MAX];
@@ -19,10 +20,14 @@ fn joined<'e>(events: impl Iterator<Item = Event<'e>>, out: &mut Vec<(u8, String
                 continue;
             }
         };
-        match out.last_mut() {
-            Some((last, text)) if *last == piece => text.push_str(event.source()),
-            _ => out.push((piece, event.source().to_owned())),
-        }
+        join(piece, event.source(), out);
+    }
+}
+
+fn join(piece: u8, more: &str, out: &mut Vec<(u8, String)>) {
+    match out.last_mut() {
+        Some((last, text)) if *last == piece => text.push_str(more),
+        _ => out.push((piece, more.to_owned())),
     }
 }
 
@@ -40,7 +45,7 @@ fn chunks(text: &str, size: usize) -> Vec<&str> {
 
 /// Compares both paths: their events, and their positions after each chunk. Also compares the events taken one by one
 /// with those taken all at once.
-fn check_both(parser: &Parser, text: &str, size: usize) {
+fn check_both(dialect: &Dialect, parser: &Parser, text: &str, size: usize) {
     let exact = read(parser.clone().without_fast_path(), text, size);
     let found = read(parser.clone(), text, size);
     let (mut one_by_one, mut at_once) = (Vec::new(), Vec::new());
@@ -54,11 +59,58 @@ fn check_both(parser: &Parser, text: &str, size: usize) {
         assert_eq!(first.position(), second.position());
     }
     assert_eq!(one_by_one, at_once);
+    check_open_content(dialect, text, size);
     let start = &text[..floor_char_boundary(text, 200)];
     assert!(
         found == exact,
         "{start:?} in chunks of {size}: {found:?}, {exact:?}"
     );
+}
+
+/// Compares a parser that reads every chunk with one that advances over content. Returns how many chunks that was.
+fn check_open_content(dialect: &Dialect, text: &str, size: usize) -> usize {
+    let new = || ByteParser::new(dialect).expect("the dialect works");
+    let (mut whole, mut advanced, mut count) = (new(), new(), 0);
+    let (mut found, mut expected) = (Vec::new(), Vec::new());
+    // The content of the chunk before, and whether a line end is left of it.
+    let mut line_end = "";
+    for chunk in chunks(text, size) {
+        joined(whole.feed(chunk.as_bytes()), &mut expected);
+        let open = advanced.open_content();
+        let taken = open.and_then(|open| Some((open, open.content_len(chunk.as_bytes())?)));
+        if let Some((open, length)) = taken {
+            let content = format!("{line_end}{}", &chunk[..length]);
+            line_end = &chunk[length..];
+            advanced.advance(content.len());
+            if !content.is_empty() {
+                join(if open.is_value { 3 } else { 1 }, &content, &mut found);
+            }
+            count += 1;
+        } else {
+            joined(advanced.feed(line_end.as_bytes()), &mut found);
+            line_end = "";
+            joined(advanced.feed(chunk.as_bytes()), &mut found);
+        }
+        // Nothing is known later.
+        assert_eq!(found, expected, "{text:?} in chunks of {size}");
+    }
+    joined(advanced.feed(line_end.as_bytes()), &mut found);
+    joined(advanced.finish(), &mut found);
+    joined(whole.finish(), &mut expected);
+    assert_eq!(found, expected, "{text:?} in chunks of {size}");
+    count
+}
+
+#[test]
+fn most_chunks_of_a_call_are_known_to_be_content() {
+    let call = "I look.\n!!!GADGET_START:write\n!!!ARG:text\nfn main() {\n    run(1, 2);\n}\n!!!GADGET_END\nDone, and more.";
+    assert_eq!(check_open_content(&Dialect::block(), call, 4), 10);
+    let emoji = "I look.\n🛠️[write]\nfn main() {\n    run(1, 2);\n}\n🛠️[/end]\nDone, and more.";
+    assert_eq!(check_open_content(&Dialect::emoji(), emoji, 4), 12);
+    let bytes = ByteParser::new(&Dialect::block()).expect("the dialect works");
+    let mut exact = bytes.without_fast_path();
+    exact.feed(b"text").for_each(drop);
+    assert_eq!(exact.open_content(), None);
 }
 
 /// Returns the events, and the position after each chunk.
@@ -112,7 +164,7 @@ fn both_paths_say_the_same() {
             let count = 1 + below(10);
             let text: String = (0..count).map(|_| &*pieces[below(pieces.len())]).collect();
             for size in SIZES {
-                check_both(&parser, &text, size);
+                check_both(&dialect, &parser, &text, size);
             }
         }
     }
@@ -136,7 +188,7 @@ fn both_paths_say_the_same_of_long_lines() {
         ] {
             let parser = Parser::new(&dialect).expect("the dialect works");
             for size in [1, 5, 64, 1000, LINE_LIMIT, usize::MAX] {
-                check_both(&parser, &text, size);
+                check_both(&dialect, &parser, &text, size);
             }
         }
     }
@@ -144,7 +196,8 @@ fn both_paths_say_the_same_of_long_lines() {
 
 #[test]
 fn both_paths_say_the_same_of_header_and_pointer_lines() {
-    let parser = Parser::new(&Dialect::block()).expect("the dialect works");
+    let dialect = Dialect::block();
+    let parser = Parser::new(&dialect).expect("the dialect works");
     for line in [
         "A",
         "create-file",
@@ -175,8 +228,8 @@ fn both_paths_say_the_same_of_header_and_pointer_lines() {
             let header = format!("!!!GADGET_START:{line}{end}x");
             let pointer = format!("!!!GADGET_START:A\n!!!ARG:{line}{end}x\n!!!GADGET_END");
             for size in SIZES {
-                check_both(&parser, &header, size);
-                check_both(&parser, &pointer, size);
+                check_both(&dialect, &parser, &header, size);
+                check_both(&dialect, &parser, &pointer, size);
             }
         }
     }
@@ -188,6 +241,7 @@ fn both_paths_say_the_same_of_a_letter_behind_an_end_marker() {
     let parser = Parser::new(&dialect).expect("the dialect works");
     for size in SIZES {
         check_both(
+            &dialect,
             &parser,
             "écall:A\n!!!GADGET_ENDécall:B\n!!!GADGET_END",
             size,
