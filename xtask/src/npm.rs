@@ -37,7 +37,7 @@ const RUNTIMES: [(&str, &str, &[&str]); 2] = [
     ("Bun", "@oven/bun-linux-x64/bin/bun", &[]),
 ];
 /// The checks take at most this long, after everything is built.
-const DEADLINE: Duration = Duration::from_mins(6);
+const DEADLINE: Duration = Duration::from_mins(8);
 
 /// Builds the package, and tests it in Node, Deno, Bun and a browser.
 ///
