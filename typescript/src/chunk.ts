@@ -5,9 +5,9 @@ export type Chunk = string | Uint8Array;
 
 const encoder = new TextEncoder();
 
-/** Throws an error for anything but a string and bytes, such as an `ArrayBuffer`. */
-export function checkChunk(chunk: Chunk): void {
-  if (typeof chunk === "string" || chunk instanceof Uint8Array) return;
+/** Returns a string or bytes. Throws an error for anything else, such as an `ArrayBuffer`. */
+export function checkChunk(chunk: Chunk): Chunk {
+  if (typeof chunk === "string" || chunk instanceof Uint8Array) return chunk;
   const found = Object.prototype.toString.call(chunk).slice("[object ".length, -1);
   throw new PlaincallError(`expected a string or a Uint8Array, found ${found}`);
 }

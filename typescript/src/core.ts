@@ -31,10 +31,12 @@ export interface Output {
   readonly fed: number;
 }
 
+/** The kinds of content, by their numbers in `core/src/state.rs`: only the parser knows, text, a value up to a line end, another value. */
+export const Open = { unknown: 0, text: 1, line: 2, value: 3 } as const;
+
 /** The kind of content that continues in a parser. */
 export interface OpenContent {
-  /** 0: only the parser knows; 1: text outside calls; 2: a value that ends with a line; 3: another value. */
-  kind: 0 | 1 | 2 | 3;
+  kind: number;
   /** A bit for each ASCII character with which a marker or an escape may begin. */
   readonly first: number[];
 }
@@ -82,7 +84,7 @@ export class Core {
   performRaw(options: object, text: string | Uint8Array = NOTHING): Output {
     checkChunk(text);
     checkLength(text.length);
-    const json = encoder.encode(toWellFormed(JSON.stringify(options)));
+    const json = encoder.encode(toJson(options));
     const rest = typeof text === "string" ? encoder.encode(text) : text;
     const length = json.length + rest.length;
     checkLength(length);
@@ -98,7 +100,7 @@ export class Core {
   /** Feeds a chunk to an object, and returns the output. A parser first advances over bytes whose events are known. */
   feed(object: number, chunk: string | Uint8Array, advanced = 0): Output {
     const room = typeof chunk === "string" ? chunk.length * 3 : chunk.length;
-    if (this.hasFailed) throw failed();
+    this.check();
     // Repeated from `#guarded`: a function for each chunk takes time.
     try {
       if (room > this.#room) {
@@ -116,18 +118,23 @@ export class Core {
   readOpenContent(open: OpenContent): void {
     const numbers = this.#numbers;
     const place = this.#place + 2;
-    open.kind = numbers[place] as OpenContent["kind"];
+    open.kind = numbers[place]!;
     for (let index = 0; index < 4; index++) open.first[index] = numbers[place + 1 + index]!;
   }
 
   /** Calls the module. After a trap, its state is not known. */
   #guarded<T>(call: () => T): T {
-    if (this.hasFailed) throw failed();
+    this.check();
     try {
       return call();
     } catch (error) {
       throw this.#failure(error);
     }
+  }
+
+  /** Throws an error if the module has failed. */
+  check(): void {
+    if (this.hasFailed) throw failed();
   }
 
   #failure(error: unknown): unknown {
@@ -198,6 +205,15 @@ function checkLength(length: number): void {
 function failed(cause?: unknown): PlaincallError {
   const message = "the WebAssembly module has failed, probably for lack of memory; create the toolbox, parser or reader again";
   return new PlaincallError(message, { cause });
+}
+
+/** Writes JSON. Throws an error for what has none, such as a big integer. */
+export function toJson(value: unknown, Class: typeof PlaincallError = PlaincallError): string {
+  try {
+    return toWellFormed(JSON.stringify(value));
+  } catch (cause) {
+    throw new Class(`it cannot be written as JSON: ${(cause as Error).message}`, { cause });
+  }
 }
 
 /** Replaces halves of characters in JSON, which no UTF-8 has, as an encoder of UTF-8 replaces them in a text. */

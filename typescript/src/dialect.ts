@@ -2,7 +2,7 @@
 interface ReadingOptions {
   /** Whether a backslash before the last character of a marker makes it content. Default: false. */
   escaped?: boolean | undefined;
-  /** A key that is part of every marker. Needs `escaped`. */
+  /** A key that is part of every marker. */
   key?: string | undefined;
   /** The markers around reasoning, in which calls are ignored. */
   reasoning?: [open: string, close: string] | undefined;

@@ -1,7 +1,7 @@
 import { core } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import type { Problem, Reasoning, Span, Termination, Text } from "./events.js";
-import type { Chunk } from "./chunk.js";
+import { checkChunk, type Chunk } from "./chunk.js";
 
 /** A value of JSON. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -94,10 +94,10 @@ export function toDocument(read: Pick<Document, "syntax" | "segments" | "diagnos
  * ```
  */
 export function parse(text: Chunk, dialect: Dialect = {}, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
-  return toDocument(core().perform({ parse: { dialect, stop } }, text));
+  return toDocument(core().perform({ parse: { dialect, stop } }, checkChunk(text)));
 }
 
 /** Finds text that looks like a marker or a call in another format, and is neither. Default dialect: automatic. */
 export function nearMisses(text: string, dialect: Dialect = {}): NearMiss[] {
-  return core().perform({ nearMisses: { dialect } }, text);
+  return core().perform({ nearMisses: { dialect } }, checkChunk(text));
 }

@@ -106,6 +106,8 @@ const encoder = new TextEncoder();
  */
 export function plaincallFetch(options: FetchOptions = {}): Fetch {
   const { fetch: inner = globalThis.fetch, secret = random(), onChangedTool = warn, ...settings } = options;
+  if (typeof inner !== "function") throw new PlaincallError("`fetch` must be a function");
+  if (!(secret instanceof Uint8Array)) throw new PlaincallError("`secret` must be a Uint8Array");
   if (secret.length < LEAST_SECRET) {
     const needs = `needs at least ${LEAST_SECRET}; use 32 random bytes`;
     throw new PlaincallError(`\`secret\` has ${secret.length} bytes, and ${needs}`);

@@ -1,5 +1,5 @@
-import { Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
-import { core, type Core, type OpenContent } from "./core.js";
+import { checkChunk, Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
+import { core, Open, type Core, type OpenContent } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { PlaincallError } from "./errors.js";
 import { readEvents, type Event } from "./events.js";
@@ -32,7 +32,7 @@ export class Parser implements Disposable {
   #halves: Halves = new Halves();
   /** The length of the text so far, in bytes. */
   #fed = 0;
-  #open: OpenContent = { kind: 0, first: [0, 0, 0, 0] };
+  #open: OpenContent = { kind: Open.unknown, first: [0, 0, 0, 0] };
   /** The length of the content since the last call of the core, whose events it need not make. */
   #advanced = 0;
   /** The line end after this content, which may belong to a marker. */
@@ -44,7 +44,7 @@ export class Parser implements Disposable {
     this.#core.registry.register(this, this.#object, this);
   }
 
-  /** Reads the next chunk, and returns its events. */
+  /** Reads the next chunk, and returns its events. Throws a `PlaincallError` after 4 GiB. */
   feed(chunk: Chunk): Event[] {
     const object = this.#known();
     if (isContent(this.#open, chunk) && this.#halves.isEmpty) return this.#advance(chunk);
@@ -57,15 +57,20 @@ export class Parser implements Disposable {
   /** Returns the event of a chunk that is content. A call of the core costs more than most chunks of a model. */
   #advance(chunk: string): Event[] {
     const { kind } = this.#open;
-    const endsLine = kind === 2 && chunk.charCodeAt(chunk.length - 1) === LINE_FEED;
+    const endsLine = kind === Open.line && chunk.charCodeAt(chunk.length - 1) === LINE_FEED;
     const text = this.#lineEnd + (endsLine ? chunk.slice(0, -1) : chunk);
     this.#lineEnd = endsLine ? "\n" : "";
     if (text === "") return [];
     const start = this.#fed;
     const end = start + text.length;
-    this.#fed = end;
+    this.#count(text.length);
     this.#advanced += text.length;
-    return [{ type: kind === 1 ? "text" : "value_delta", text, start, end, source: text }];
+    return [{ type: kind === Open.text ? "text" : "value_delta", text, start, end, source: text }];
+  }
+
+  #count(length: number): void {
+    this.#fed += length;
+    if (this.#fed > MOST_TEXT) throw new PlaincallError(`a text may have at most ${MOST_TEXT} bytes`);
   }
 
   #feedLineEnd(object: number): Event[] {
@@ -78,7 +83,7 @@ export class Parser implements Disposable {
     const output = this.#core.feed(object, chunk, this.#advanced);
     this.#advanced = 0;
     this.#core.readOpenContent(this.#open);
-    this.#fed += output.fed;
+    this.#count(output.fed);
     return readEvents(output, undefined, chunk, this.#fed);
   }
 
@@ -101,6 +106,7 @@ export class Parser implements Disposable {
   }
 
   #known(): number {
+    this.#core.check();
     if (this.#object === undefined) {
       throw new PlaincallError("the parser is finished; create another one for the next text");
     }
@@ -108,6 +114,8 @@ export class Parser implements Disposable {
   }
 }
 
+/** The maximum length of a text, in bytes: places have 32 bits. */
+const MOST_TEXT = 2 ** 32 - 1;
 /** The maximum length of a chunk that is examined here; the core is faster for longer ones. */
 const MOST_EXAMINED = 64;
 
@@ -115,14 +123,15 @@ const [LINE_FEED, CARRIAGE_RETURN] = [10, 13];
 
 /** Whether a chunk is content: ASCII in which no marker begins (`OpenContent::content_len` of the parser). */
 function isContent({ kind, first }: OpenContent, chunk: Chunk): chunk is string {
+  if (kind === Open.unknown || typeof chunk !== "string") return false;
   const { length } = chunk;
-  if (kind === 0 || typeof chunk !== "string" || length === 0 || length > MOST_EXAMINED) return false;
+  if (length === 0 || length > MOST_EXAMINED) return false;
   for (let at = 0; at < length; at++) {
     const code = chunk.charCodeAt(at);
     if (code > 127 || (first[code >> 5]! >>> (code & 31)) & 1) return false;
   }
   // Not even the beginning of a line end of two characters is known to be content.
-  return kind !== 2 || (chunk.charCodeAt(length - 1) !== CARRIAGE_RETURN && !chunk.endsWith("\r\n"));
+  return kind !== Open.line || (chunk.charCodeAt(length - 1) !== CARRIAGE_RETURN && !chunk.endsWith("\r\n"));
 }
 
 /** A `ReadableStream`. */
@@ -142,6 +151,7 @@ export type Chunks = Chunk | AsyncIterable<Chunk> | Iterable<Chunk> | ChunkStrea
 
 /** Yields the events of a text that arrives in chunks, each as soon as it is known. Default dialect: automatic. */
 export async function* events(chunks: Chunks, dialect: Dialect = {}): AsyncGenerator<Event, void, undefined> {
+  if (typeof chunks !== "object" || chunks === null) checkChunk(chunks);
   const parser = new Parser(dialect);
   try {
     for await (const chunk of iterated(chunks)) yield* parser.feed(chunk);

@@ -1,9 +1,9 @@
-import { core, toWellFormed, type Core } from "./core.js";
+import { core, toJson, toWellFormed, type Core } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { toCall, toDocument, type Call, type Document, type Json, type Stop } from "./document.js";
 import { DefinitionError, PlaincallError } from "./errors.js";
 import { readEvents, type Event } from "./events.js";
-import { Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
+import { checkChunk, Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
 import { describe, isStandard, toJsonSchema, type JsonSchema, type Output, type StandardSchema } from "./schema.js";
 
 /**
@@ -183,7 +183,9 @@ export class Toolbox implements Disposable {
     const { dialect = { syntax: "block", escaped: true }, unclosed = "reject" } = options;
     const own = new Map<string, Tool>();
     const definitions: object[] = [];
+    if (tools === null || typeof tools !== "object") throw new DefinitionError("expected a list of tools");
     for (const one of tools) {
+      if (one === null || typeof one !== "object") throw new DefinitionError(`expected tools and definitions, found ${String(one)}`);
       if ("run" in one && "parameters" in one) {
         own.set(one.name, one as Tool);
         definitions.push(definition(one));
@@ -196,7 +198,7 @@ export class Toolbox implements Disposable {
     const effects = Object.fromEntries([...named, ...Object.entries(options.effects ?? {})]);
     const created = this.core.perform<{ object: number; tools: Omit<Tool, "run">[] }>(
       { tools: { create: { effects, dialect, unclosed } } },
-      toWellFormed(JSON.stringify(definitions)),
+      toJson(definitions, DefinitionError),
     );
     this.#object = created.object;
     this.core.registry.register(this, created.object, this);
@@ -235,7 +237,7 @@ export class Toolbox implements Disposable {
 
   /** Reads a complete reply, and validates its calls. Invalid calls are data: only a text with more than 10,000 calls is an error. */
   parse(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
-    const document = toDocument(this.#perform("parse", { stop }, text));
+    const document = toDocument(this.#perform("parse", { stop }, checkChunk(text)));
     for (const call of document.calls) this.own.add(call);
     return document;
   }
@@ -250,7 +252,7 @@ export class Toolbox implements Disposable {
    * like one, the message is about that.
    */
   repair(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): string | null {
-    return this.#perform("repair", { stop }, text);
+    return this.#perform("repair", { stop }, checkChunk(text));
   }
 
   /**
@@ -295,7 +297,7 @@ export class Toolbox implements Disposable {
 
   /** Escapes untrusted text (a document, user input), so that it contains no call. */
   escape(text: string): string {
-    return this.#perform("escape", {}, text);
+    return this.#perform("escape", {}, checkChunk(text));
   }
 
   /** Returns a grammar for constrained decoding. Throws a `GrammarError` if the tools have none. */

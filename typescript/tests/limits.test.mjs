@@ -63,12 +63,14 @@ test("after there was no memory, texts are read", () => {
   const parser = new Parser();
   assert.equal(parser.feed("a")[0].source, "a");
   assert.throws(() => parse("x".repeat(50 << 20)), PlaincallError);
-  assert.equal(parser.feed("bcd")[0].source, "bcd");
+  // A marker may begin in it, so the module reads it.
+  assert.equal(parser.feed("b!d").map(({ source }) => source).join(""), "b!d");
   assert.equal(parse("ok").text, "ok");
 });
 
 test("after a module has failed, new objects work", async () => {
   const parser = new Parser();
+  parser.feed("x");
   const fetch = plaincallFetch({ fetch: async () => new Response("unchanged") });
   // Its diagnostics need more memory than there is.
   assert.throws(() => parse("!!!ARG:\n".repeat(2 << 20)), { name: "PlaincallError", message: /has failed/ });

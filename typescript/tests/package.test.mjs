@@ -47,12 +47,48 @@ test("a text is a string or bytes", async () => {
   for await (const event of plaincall.events("a")) text.push(event.text);
   for await (const event of plaincall.events(new Uint8Array([98]))) text.push(event.text);
   assert.deepEqual(text, ["a", "b"]);
-  const buffer = new ArrayBuffer(1);
-  const message = /expected a string or a Uint8Array, found ArrayBuffer/;
-  for (const use of [() => plaincall.parse(buffer), () => new Parser().feed(buffer)]) assert.throws(use, message);
+  for (const [other, name] of [[new ArrayBuffer(1), "ArrayBuffer"], [null, "Null"], [undefined, "Undefined"], [5, "Number"]]) {
+    const expected = { name: "PlaincallError", message: `expected a string or a Uint8Array, found ${name}` };
+    const between = new Parser();
+    between.feed("text");
+    for (const use of [() => plaincall.parse(other), () => new Parser().feed(other), () => between.feed(other)]) {
+      assert.throws(use, expected);
+    }
+    if (name !== "ArrayBuffer") await assert.rejects(plaincall.events(other).next(), expected);
+  }
   const parser = new Parser();
   const events = ["a\ud83d", new Uint8Array([98]), "c"].flatMap((chunk) => parser.feed(chunk));
   assert.equal([...events, ...parser.finish()].map((event) => event.text).join(""), "a\ufffdbc");
+});
+
+test("a half of a character and a line end wait for the next chunk", () => {
+  const read = (chunks) => {
+    const parser = new Parser({ syntax: "block" });
+    const events = [...chunks.flatMap((chunk) => parser.feed(chunk)), ...parser.finish()];
+    return events.map(({ type, source }) => (type.endsWith("end") ? `${type} ${JSON.stringify(source)}` : source)).join("|");
+  };
+  assert.equal(read(["ab", "\ud83d", "y"]), "ab|\ufffdy");
+  const value = "!!!GADGET_START:a\n!!!ARG:b\n";
+  const end = '!!!GADGET_START:a\n|!!!ARG:b\n|xy|value_end "LINE"|call_end "!!!GADGET_END"';
+  for (const line of ["\n", "\r\n"]) {
+    const expected = end.replace("LINE", line === "\n" ? "\\n" : "\\r\\n");
+    for (const chunks of [[`xy${line}`], ["xy", line], ["xy", ...line]]) {
+      const found = read([value, ...chunks, "!!!GADGET_END"]);
+      assert.equal(found.replace("x|y", "xy"), expected, JSON.stringify(chunks));
+    }
+  }
+  assert.equal(read([value, "x", "y\n", "z"]), "!!!GADGET_START:a\n|!!!ARG:b\n|x|y|\nz|value_end \"\"|call_end \"\"");
+});
+
+test("arguments of another type are errors of the package", () => {
+  const cycle = { name: "a", input_schema: {} };
+  cycle.input_schema.default = cycle;
+  const { DefinitionError, DialectError, Toolbox } = plaincall;
+  for (const tools of [[null], undefined, [cycle], [{ name: "a", input_schema: { minimum: 5n } }]]) {
+    assert.throws(() => new Toolbox(tools), DefinitionError);
+  }
+  assert.throws(() => new Parser(null), { message: "`dialect`: invalid type: null, expected an object with the options of a dialect" });
+  assert.ok(new DialectError("a") instanceof PlaincallError);
 });
 
 test("a parser reads one text", () => {

@@ -88,6 +88,8 @@ async function check(api, { id, text, dialect, events, document }) {
     for (let place = 0; place <= content.length; place += step) split([content.slice(0, place), content.slice(place)]);
     split(Array.from({ length: content.length }, (_, place) => content.slice(place, place + 1)));
   }
+  // Most short chunks do not enter the module, so what comes before and after them varies.
+  for (let seed = 1; seed <= 8; seed++) split(cut(seed, text, bytes));
   const characters = [...text];
   equal(`${id}: events`, merged(await all(api.events(characters, dialect))), expected);
   equal(`${id}: stream`, merged(await all(api.events(streamOf(characters), dialect))), expected);
@@ -95,6 +97,23 @@ async function check(api, { id, text, dialect, events, document }) {
   equal(`${id}: pipe`, merged(await all(piped)), expected);
   if (document !== undefined) checkDocument(id, api.parse(text, dialect), document);
   return splits;
+}
+
+/** Cuts a text at random into chunks of up to 8 characters, some of them as bytes, and between the halves of characters. */
+function cut(seed, text, bytes) {
+  let state = seed;
+  const below = (most) => ((state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) >>> 16) % most;
+  const chunks = [];
+  const content = seed % 4 === 0 ? bytes : text;
+  for (let at = 0; at < content.length; ) {
+    const end = at + 1 + below(8);
+    const chunk = content.slice(at, end);
+    // The halves of a character are joined in text only.
+    const isBytes = typeof chunk === "string" && chunk.isWellFormed() && below(6) === 0;
+    chunks.push(isBytes ? new TextEncoder().encode(chunk) : chunk);
+    at = end;
+  }
+  return chunks;
 }
 
 function checkDocument(id, found, expected) {

@@ -18,7 +18,12 @@ use serde::Deserialize;
 /// # Ok::<(), plaincall_syntax::DialectError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    default,
+    expecting = "an object with the options of a dialect"
+)]
 #[non_exhaustive]
 #[expect(
     clippy::struct_excessive_bools,
