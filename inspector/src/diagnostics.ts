@@ -2,7 +2,7 @@ import type { Diagnostic, Shown } from "./model.js";
 
 /** The list of diagnostics: message, rule and fix of each. */
 export class Diagnostics {
-  readonly #panel = byId("diagnostics") as HTMLElement;
+  readonly #panel = byId("diagnostics");
   #items = new Map<Diagnostic, HTMLElement>();
 
   /** Shows the diagnostics. `goTo` shows a byte in the source. */

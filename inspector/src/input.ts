@@ -12,9 +12,9 @@ const SWITCHES = ["escaped", "strict", "self_closing", "in_reasoning"] as const;
 export class Input {
   #bytes: Uint8Array = new Uint8Array();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  readonly #reply = byId("reply") as HTMLTextAreaElement;
-  readonly #definitions = byId("definitions") as HTMLTextAreaElement;
-  readonly #form = byId("settings") as HTMLFormElement;
+  readonly #reply = byId("reply");
+  readonly #definitions = byId("definitions");
+  readonly #form = byId("settings");
   readonly #onChange: () => void;
   readonly #detect: (bytes: Uint8Array) => Detected;
   /** Called with a mistake of the input, after its change. */
@@ -32,8 +32,8 @@ export class Input {
     this.#form.addEventListener("input", () => this.#soon());
     this.#form.addEventListener("submit", (event) => event.preventDefault());
     byId("clear").addEventListener("click", () => this.set({ bytes: new Uint8Array(), tools: "", settings: DEFAULT }));
-    for (const id of ["example", "first-example"]) byId(id).addEventListener("click", () => this.set(sample));
-    const file = byId("file") as HTMLInputElement;
+    for (const id of ["example", "first-example"] as const) byId(id).addEventListener("click", () => this.set(sample));
+    const file = byId("file");
     byId("open").addEventListener("click", () => file.click());
     file.addEventListener("change", () => {
       void this.#take(file.files);
@@ -125,7 +125,7 @@ export class Input {
   }
 
   #acceptDrops(): void {
-    const shade = byId("drop") as HTMLElement;
+    const shade = byId("drop");
     const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") === true;
     document.addEventListener("dragover", (event) => {
       if (!hasFiles(event)) return;

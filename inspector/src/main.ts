@@ -36,7 +36,7 @@ class Page {
     this.#texts = new Texts(core);
     this.#replay = new Replay(core);
     this.#source.onDiagnostic = (diagnostic) => this.#diagnostics.focus(diagnostic);
-    listeners.chosen.push((number: number | null, from: string) => {
+    listeners.chosen.push((number, from) => {
       this.#source.markCall(number);
       const start = number === null ? undefined : this.#starts[number];
       if (start !== undefined && (from === "graph" || from === "key" || from === "details")) this.#source.reveal(start);
@@ -173,7 +173,7 @@ class Page {
 
   /** Says what is wrong. */
   #report(problem: unknown): void {
-    report(problem, byId("problems").hidden);
+    report(problem, Boolean(byId("problems").hidden));
   }
 
   /** Keeps the input in the address. */
@@ -188,7 +188,7 @@ class Page {
   }
 
   async #copyLink(): Promise<void> {
-    const note = byId("link-note") as HTMLElement;
+    const note = byId("link-note");
     try {
       await navigator.clipboard.writeText(location.href);
       note.textContent = "copied: it holds the reply, the tools and the settings";

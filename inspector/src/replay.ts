@@ -37,12 +37,12 @@ export class Replay {
   #timer: ReturnType<typeof setInterval> | undefined;
   /** Counts inputs, so that a proof about an old one ends. */
   #version = 0;
-  readonly #size = byId("chunk-size") as HTMLInputElement;
-  readonly #at = byId("replay-at") as HTMLInputElement;
-  readonly #play = byId("replay-play") as HTMLButtonElement;
-  readonly #splits = byId("splits") as HTMLButtonElement;
-  readonly #stop = byId("splits-stop") as HTMLButtonElement;
-  readonly #note = byId("replay-note") as HTMLElement;
+  readonly #size = byId("chunk-size");
+  readonly #at = byId("replay-at");
+  readonly #play = byId("replay-play");
+  readonly #splits = byId("splits");
+  readonly #stop = byId("splits-stop");
+  readonly #note = byId("replay-note");
 
   constructor(core: Core) {
     this.#core = core;
@@ -55,7 +55,7 @@ export class Replay {
     this.#stop.addEventListener("click", () => {
       this.#stop.hidden = true;
     });
-    listeners.view.push((name: string) => {
+    listeners.view.push((name) => {
       if (name === "replay") this.#draw();
       else this.#toggle(false);
     });
@@ -77,7 +77,7 @@ export class Replay {
     this.#version += 1;
     this.#toggle(false);
     this.#note.textContent = "";
-    for (const id of ["replay-text", "replay-calls"]) byId(id).replaceChildren();
+    for (const id of ["replay-text", "replay-calls"] as const) byId(id).replaceChildren();
   }
 
   #step(by: number): void {
@@ -132,7 +132,7 @@ export class Replay {
     const held = make("mark", "held-back", readable(bytes, known, fed));
     held.title = "held back";
     const rest = make("span", "not-arrived", readable(bytes, fed, behind));
-    const text = byId("replay-text") as HTMLElement;
+    const text = byId("replay-text");
     text.replaceChildren(...(from > 0 ? ["…"] : []), ...pieces, ...(fed > known ? [held] : []), make("span", "now", "▏"), rest);
     text.querySelector(".now")?.scrollIntoView({ block: "nearest" });
   }
@@ -141,7 +141,7 @@ export class Replay {
     const shown = this.#shown;
     if (shown === null) return;
     const version = this.#version;
-    const note = byId("splits-note") as HTMLElement;
+    const note = byId("splits-note");
     this.#splits.disabled = true;
     this.#stop.hidden = false;
     let from = 0;

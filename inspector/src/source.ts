@@ -74,8 +74,8 @@ export class Source {
   #pieces: Piece[] = [];
   #elements: HTMLElement[] = [];
   #current = -1;
-  readonly #box = byId("transcript") as HTMLElement;
-  readonly #line = byId("interpretation") as HTMLElement;
+  readonly #box = byId("transcript");
+  readonly #line = byId("interpretation");
   /** Called with a diagnostic that was clicked. */
   onDiagnostic: (diagnostic: Diagnostic) => void = () => {};
 
@@ -87,11 +87,11 @@ export class Source {
       this.#go(Math.min(Math.max(this.#current + by, 0), this.#pieces.length - 1), true);
     });
     this.#box.addEventListener("click", (event) => {
-      const element = event.target as HTMLElement;
-      const flag = element.closest<HTMLElement>("[data-diagnostic]");
+      const flag = around(event, "[data-diagnostic]");
       const diagnostic = this.#shown?.reply.diagnostics[Number(flag?.dataset["diagnostic"] ?? -1)];
       if (diagnostic) this.onDiagnostic(diagnostic);
-      const at = this.#elements.indexOf(element.closest<HTMLElement>(".piece-of-text") ?? element);
+      const piece = around(event, ".piece-of-text");
+      const at = piece === null ? -1 : this.#elements.indexOf(piece);
       if (at >= 0 && document.getSelection()?.isCollapsed !== false) this.#go(at, false);
     });
     byId("kinds").append(...Object.entries(KINDS_OF_BYTES).map(([kind, [name, meaning]]) => {

@@ -28,12 +28,12 @@ export class Texts {
   readonly #core: Core;
   #shown: Shown | null = null;
   #fresh = new Set<string>();
-  readonly #engine = byId("engine") as HTMLSelectElement;
+  readonly #engine = byId("engine");
 
   constructor(core: Core) {
     this.#core = core;
     this.#engine.addEventListener("change", () => this.#showGrammar());
-    listeners.view.push((name: string) => this.#make(name));
+    listeners.view.push((name) => this.#make(name));
   }
 
   show(shown: Shown): void {
@@ -46,7 +46,7 @@ export class Texts {
   clear(): void {
     this.#shown = null;
     this.#fresh.clear();
-    for (const id of ["json", "prompt", "repair", "grammar-text"]) byId(id).replaceChildren();
+    for (const id of ["json", "prompt", "repair", "grammar-text"] as const) byId(id).replaceChildren();
   }
 
   #make(name: string): void {
@@ -54,16 +54,15 @@ export class Texts {
     if (shown === null || this.#fresh.has(name)) return;
     this.#fresh.add(name);
     const { settings, given } = shown;
-    const panel = byId(name) as HTMLElement;
-    if (name === "json") panel.replaceChildren(...json(shown));
+    if (name === "json") byId("json").replaceChildren(...json(shown));
     else if (name === "grammar") this.#showGrammar();
     else if (name === "prompt") {
-      panel.replaceChildren(...attempt(() => {
+      byId("prompt").replaceChildren(...attempt(() => {
         const text = this.#core.about<string>("prompt", settings, given);
         return [make("p", "hint", "The system prompt that teaches a model these tools."), ...copyable(text, "System prompt")];
       }));
     } else if (name === "repair") {
-      panel.replaceChildren(...attempt(() => {
+      byId("repair").replaceChildren(...attempt(() => {
         const text = this.#core.about<string | null>("repair", settings, given);
         if (text === null) return [make("p", "hint", "No call was rejected, so there is no message.")];
         return [make("p", "hint", "The message that asks the model to correct its calls."), ...copyable(text, "Repair message")];

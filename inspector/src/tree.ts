@@ -8,7 +8,7 @@ interface Node {
 
 /** The calls as a tree, with their arguments. */
 export class Tree {
-  readonly #panel = byId("calls") as HTMLElement;
+  readonly #panel = byId("calls");
   #views: CallView[] = [];
   #goTo: (byte: number) => void = () => {};
 
