@@ -2,8 +2,8 @@ import { decode, encode } from "./core.js";
 import { DEFAULT } from "./link.js";
 import type { Choices, Detected, Dialect, Given } from "./model.js";
 
-/** How long the page waits after a key, in milliseconds. */
-const PAUSE = 150;
+/** How long the page waits after a key, in milliseconds: as long as the last input took, within these limits. */
+const [SHORTEST, LONGEST] = [40, 150];
 
 const TEXT_FIELDS = ["key", "start_prefix", "arg_prefix", "end_prefix"] as const;
 const SWITCHES = ["escaped", "strict", "self_closing", "in_reasoning"] as const;
@@ -11,6 +11,9 @@ const SWITCHES = ["escaped", "strict", "self_closing", "in_reasoning"] as const;
 /** The reply, the tools and the settings, as a person gives them. */
 export class Input {
   #bytes: Uint8Array = new Uint8Array();
+  /** Whether the field has a newer reply. */
+  #isTyped = false;
+  #pause = SHORTEST;
   #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #reply = byId("reply");
   readonly #definitions = byId("definitions");
@@ -24,7 +27,7 @@ export class Input {
     this.#onChange = onChange;
     this.#detect = detect;
     this.#reply.addEventListener("input", () => {
-      this.#bytes = encode(this.#reply.value);
+      this.#isTyped = true;
       this.#soon();
     });
     this.#reply.addEventListener("paste", (event) => this.#paste(event));
@@ -43,6 +46,8 @@ export class Input {
   }
 
   get given(): Given {
+    if (this.#isTyped) this.#bytes = encode(this.#reply.value);
+    this.#isTyped = false;
     return { bytes: this.#bytes, tools: this.#definitions.value, settings: this.#settings() };
   }
 
@@ -52,7 +57,9 @@ export class Input {
 
   /** Shows an input. */
   set({ bytes, tools, settings }: Given): void {
+    clearTimeout(this.#timer);
     this.#bytes = bytes;
+    this.#isTyped = false;
     this.#reply.value = decode(bytes);
     this.#definitions.value = tools;
     this.#showSettings(settings);
@@ -80,7 +87,11 @@ export class Input {
 
   #soon(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#onChange, PAUSE);
+    this.#timer = setTimeout(() => {
+      const begun = performance.now();
+      this.#onChange();
+      this.#pause = Math.min(Math.max(performance.now() - begun, SHORTEST), LONGEST);
+    }, this.#pause);
   }
 
   #field(name: string): HTMLInputElement {

@@ -110,7 +110,7 @@ export class Replay {
     this.#chunks = Math.ceil(shown.bytes.length / size);
     this.#at.max = String(this.#chunks + 1);
     const chunks = Number(this.#at.value);
-    const moment = this.#core.about<Moment>("replay", shown.settings, shown.given, { size, chunks });
+    const moment = this.#core.about<Moment>("replay", shown.settings, shown.read, { size, chunks });
     const held = moment.fed - moment.known;
     const arrived = `${Math.min(chunks, this.#chunks)} of ${count(this.#chunks, "chunk")}, ${moment.fed.toLocaleString("en")} of ${count(shown.bytes.length, "byte")}`;
     const kept = held === 0 ? "nothing is held back" : `${count(held, "byte")} held back, because more text decides what they are`;
@@ -148,7 +148,7 @@ export class Replay {
     let amount = 1;
     for (;;) {
       const begun = performance.now();
-      const { total, tried, splits, difference } = this.#core.about<Tried>("splits", shown.settings, shown.given, { from, count: amount });
+      const { total, tried, splits, difference } = this.#core.about<Tried>("splits", shown.settings, shown.read, { from, count: amount });
       if (version !== this.#version) return;
       from += tried;
       const isOver = difference !== null || from >= total;

@@ -72,6 +72,7 @@ test("nothing of an earlier reply stays with a mistake", () => withPage({}, asyn
   for (const id of ["transcript", "calls", "diagnostics", "prompt", "replay-text"]) assert.equal(await page.locator(`#${id}`).textContent(), "", id);
   await page.fill("[name=reasoning_close]", "</r>");
   await mode(page, "reply");
+  await page.click("#tab-calls");
   assert.match(await page.locator("#calls").textContent(), /Look/);
 }));
 
@@ -135,10 +136,10 @@ test("the chosen tab is in sight", () => withPage({ size: SIZES.phone }, async (
 
 test("diagnostics at the end of the reply have a place", () => withPage({}, async (page) => {
   await inspect(page, "!!!GADGET_START:Look:a\n!!!ARG:at\nhere", TOOLS);
-  const count = await page.evaluate(() => document.querySelectorAll("#diagnostics .diagnostic").length);
+  await page.click("#tab-diagnostics");
+  const count = await page.locator("#diagnostics .diagnostic").count();
   assert.ok(count > 0);
   assert.equal(await page.locator("#transcript .flag").count(), count);
-  await page.click("#tab-diagnostics");
   for (let at = 0; at < count; at += 1) {
     const message = await page.locator(".diagnostic .message").nth(at).textContent();
     await page.locator(".diagnostic button").nth(at).click();

@@ -1,9 +1,9 @@
 // The page of `plaincall show`: shows the trace in it.
 
 addEventListener("DOMContentLoaded", () => {
-  listeners.opened.push(buildHead);
   buildFilters();
   buildTranscript();
+  listeners.opened.push(buildHead, showReply);
   buildViews();
   listeners.chosen.push(details);
   buildTimeline();

@@ -56,7 +56,6 @@ function ending(turn) {
 }
 
 function showReply() {
-  cards.clear();
   // Parts that are out of sight cost no layout.
   const PART = 40;
   const parts = [];
@@ -87,7 +86,7 @@ function showReply() {
 
 function buildTranscript() {
   const transcript = byId("transcript");
-  listeners.opened.push(showReply);
+  listeners.opened.push(() => cards.clear());
   transcript.addEventListener("click", (event) => {
     const button = around(event, "[data-call]");
     if (button) choose(Number(button.dataset.call), "transcript");
