@@ -11,6 +11,8 @@ const SWITCHES = ["escaped", "strict", "self_closing", "in_reasoning"] as const;
 /** The reply, the tools and the settings, as a person gives them. */
 export class Input {
   #bytes: Uint8Array = new Uint8Array();
+  /** A dialect that a person may choose. */
+  #offer: Dialect | null = null;
   /** Whether the field has a newer reply. */
   #isTyped = false;
   #pause = SHORTEST;
@@ -36,6 +38,10 @@ export class Input {
     this.#form.addEventListener("submit", (event) => event.preventDefault());
     byId("clear").addEventListener("click", () => this.set({ bytes: new Uint8Array(), tools: "", settings: DEFAULT }));
     for (const id of ["example", "first-example"] as const) byId(id).addEventListener("click", () => this.set(sample));
+    byId("offer-use").addEventListener("click", () => {
+      const { given } = this;
+      this.set({ ...given, settings: { ...given.settings, dialect: this.#offer } });
+    });
     const file = byId("file");
     byId("open").addEventListener("click", () => file.click());
     file.addEventListener("change", () => {
@@ -78,6 +84,9 @@ export class Input {
       this.#hasCarriageReturns() ? "Some lines end with CR LF; an edit in this field makes them LF." : "",
     ];
     byId("reply-note").textContent = seen(notes.filter(Boolean).join(" "));
+    this.#offer = detected?.offer ?? null;
+    byId("offer").hidden = this.#offer === null;
+    byId("offer-note").textContent = seen(`No known marker. The reply seems to have markers that begin like \`${this.#offer?.start_prefix ?? ""}\`.`);
   }
 
   #hasCarriageReturns(): boolean {
@@ -169,7 +178,8 @@ export class Input {
         continue;
       }
       const detected = this.#detect(bytes);
-      if (detected.is_tools && !detected.is_log) next = { ...next, tools: decode(bytes) };
+      if (detected.tools_error !== null && !detected.is_log) problems.push(`\`${file.name}\` cannot be read: ${detected.tools_error}`);
+      else if (detected.is_tools && !detected.is_log) next = { ...next, tools: decode(bytes) };
       else next = { ...next, bytes };
     }
     if (problems.length < files.length) this.set(next);

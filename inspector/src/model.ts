@@ -118,6 +118,10 @@ export type Choices = Omit<Settings, "dialect"> & { dialect: Dialect | null };
 export interface Detected {
   is_log: boolean;
   is_tools: boolean;
+  /** Why a text that was meant as tools is not. */
+  tools_error: string | null;
+  /** A dialect with the markers that the text seems to have, if none of its markers is known. */
+  offer: Dialect | null;
   dialect: Dialect;
   found: string[];
 }

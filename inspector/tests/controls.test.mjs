@@ -80,6 +80,24 @@ test("keys, escapes and begun reasoning are detected", () => withPage({}, async 
   assert.equal(await page.isDisabled("[name=escaped]"), true);
 }));
 
+test("other markers are offered, and a person decides", () => withPage({}, async (page) => {
+  const other = call("!!!GADGET_START:", "Look").replaceAll("!!!", "@@@");
+  await inspect(page, other);
+  assert.match(await meta(page), /^0 calls/);
+  assert.match(await page.locator("#offer").textContent(), /`@@@GADGET_START:`/);
+  await page.click("#offer-use");
+  await page.waitForFunction(() => document.getElementById("meta").textContent.startsWith("1 call · 0 errors"));
+  assert.equal(await page.isChecked("[name=detect]"), false);
+  assert.equal(await page.inputValue("[name=arg_prefix]"), "@@@ARG:");
+  assert.equal(await page.isVisible("#offer"), false);
+  // Words, markers that close no call, and texts with a known marker are no markers.
+  await page.check("[name=detect]");
+  for (const text of ["The GADGET_START: of a call.\nGADGET_END\n", "@@@GADGET_START:Look\n@@@ARG:at\n1\n", other + call("!!!GADGET_START:", "Look")]) {
+    await inspect(page, text);
+    assert.equal(await page.isVisible("#offer"), false, text);
+  }
+}));
+
 test("the parts of the reply with the keyboard", () => withPage({}, async (page) => {
   await page.click("#example");
   await page.focus("#transcript");

@@ -84,6 +84,24 @@ test("files are told apart by their content", () => withPage({}, async (page) =>
   await mode(page, "log");
 }));
 
+test("broken tools are no reply", () => withPage({}, async (page) => {
+  await inspect(page, REPLY);
+  const files = { "broken.json": TOOLS.slice(0, -3), "tools.toml": '[tools.Look]\ncommand = ["ls"]\n' };
+  const reasons = { "broken.json": /`broken\.json` cannot be read: .*(line|column|EOF)/, "tools.toml": /-t tools\.toml/ };
+  for (const [name, text] of Object.entries(files)) {
+    await drop(page, [{ name, bytes: Buffer.from(text) }]);
+    await page.getByRole("alert").filter({ hasText: name }).waitFor();
+    assert.match(await page.getByRole("alert").textContent(), reasons[name]);
+    assert.equal(await page.inputValue("#reply"), REPLY);
+    assert.equal(await page.inputValue("#definitions"), "");
+  }
+  // A reply may begin like JSON, and quote a table.
+  for (const text of ['{"a": 1', `[tools.Look]\n${REPLY}`]) {
+    await drop(page, [{ name: "reply", bytes: Buffer.from(text) }]);
+    await page.waitForFunction((it) => document.getElementById("reply").value === it, text);
+  }
+}));
+
 test("what cannot be read is reported", () => withPage({}, async (page) => {
   await inspect(page, REPLY);
   await page.evaluate(() => { File.prototype.arrayBuffer = () => Promise.reject(new DOMException("a folder", "NotReadableError")); });
