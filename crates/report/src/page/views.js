@@ -37,7 +37,9 @@ function buildViews() {
     if (!isNarrow.matches && document.body.dataset.view === "transcript") view(defaultView());
   });
   addEventListener("resize", () => notify("resized"));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => notify("resized"));
+  for (const colors of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
+    matchMedia(colors).addEventListener("change", () => notify("resized"));
+  }
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") {
