@@ -264,7 +264,7 @@ function kin() {
   if (chosen === null) return new Set();
   /** @param {number[][]} next */
   const follow = (next) => {
-    // A set goes on with what is added to it.
+    // The loop includes what is added to the set.
     const found = new Set([chosen]);
     for (const number of found) for (const other of next[number]) found.add(other);
     return found;
