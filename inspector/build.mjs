@@ -13,7 +13,7 @@ const SCRIPTS = ["elements", "calls", "filters", "head", "transcript", "details"
 
 const { outputFiles: [main] } = buildSync({ entryPoints: ["src/main.ts"], bundle: true, format: "iife", target: "es2022", charset: "utf8", write: false });
 const script = [...SCRIPTS.map((name) => read(`${shared}/${name}.js`)), main.text].join("\n");
-const style = [read(`${shared}/style.css`), read("style.css")].join("\n");
+const style = [read(`${shared}/colors.css`), read(`${shared}/style.css`), read("style.css")].join("\n");
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 const policy = [
   "default-src 'none'",

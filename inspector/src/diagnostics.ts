@@ -2,15 +2,19 @@ import type { Diagnostic, Shown } from "./model.js";
 
 /** The list of diagnostics: message, rule and fix of each. */
 export class Diagnostics {
-  readonly #panel = byId("diagnostics") as HTMLElement;
+  readonly #panel = byId("diagnostics");
+  readonly #goTo: (byte: number) => void;
   #items = new Map<Diagnostic, HTMLElement>();
 
-  /** Shows the diagnostics. `goTo` shows a byte in the source. */
-  show({ reply }: Shown, goTo: (byte: number) => void): void {
+  /** `goTo` shows a byte in the source. */
+  constructor(goTo: (byte: number) => void) {
+    this.#goTo = goTo;
+  }
+
+  show({ reply }: Shown): void {
     const { diagnostics } = reply;
     const errors = diagnostics.filter(({ severity }) => severity === "error").length;
-    byId("tab-diagnostics").textContent = diagnostics.length === 0 ? "Diagnostics" : `Diagnostics (${diagnostics.length})`;
-    this.#items = new Map(diagnostics.map((one, at) => [one, item(one, at, goTo)]));
+    this.#items = new Map(diagnostics.map((one, at) => [one, item(one, at, this.#goTo)]));
     const summary = `${count(errors, "error")}, ${count(diagnostics.length - errors, "warning")}. These are the diagnostics of \`plaincall check\`.`;
     this.#panel.replaceChildren(
       make("p", "hint", diagnostics.length === 0 ? "No errors and no warnings." : summary),
@@ -21,7 +25,6 @@ export class Diagnostics {
   clear(): void {
     this.#items.clear();
     this.#panel.replaceChildren();
-    byId("tab-diagnostics").textContent = "Diagnostics";
   }
 
   focus(diagnostic: Diagnostic): void {

@@ -2,8 +2,8 @@ import { decode, encode } from "./core.js";
 import { DEFAULT } from "./link.js";
 import type { Choices, Detected, Dialect, Given } from "./model.js";
 
-/** How long the page waits after a key, in milliseconds. */
-const PAUSE = 150;
+/** How long the page waits after a key, in milliseconds: as long as the last input took, within these limits. */
+const [SHORTEST, LONGEST] = [40, 150];
 
 const TEXT_FIELDS = ["key", "start_prefix", "arg_prefix", "end_prefix"] as const;
 const SWITCHES = ["escaped", "strict", "self_closing", "in_reasoning"] as const;
@@ -11,10 +11,15 @@ const SWITCHES = ["escaped", "strict", "self_closing", "in_reasoning"] as const;
 /** The reply, the tools and the settings, as a person gives them. */
 export class Input {
   #bytes: Uint8Array = new Uint8Array();
+  /** A dialect that a person may choose. */
+  #offer: Dialect | null = null;
+  /** Whether the field has a newer reply. */
+  #isTyped = false;
+  #pause = SHORTEST;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  readonly #reply = byId("reply") as HTMLTextAreaElement;
-  readonly #definitions = byId("definitions") as HTMLTextAreaElement;
-  readonly #form = byId("settings") as HTMLFormElement;
+  readonly #reply = byId("reply");
+  readonly #definitions = byId("definitions");
+  readonly #form = byId("settings");
   readonly #onChange: () => void;
   readonly #detect: (bytes: Uint8Array) => Detected;
   /** Called with a mistake of the input, after its change. */
@@ -24,7 +29,7 @@ export class Input {
     this.#onChange = onChange;
     this.#detect = detect;
     this.#reply.addEventListener("input", () => {
-      this.#bytes = encode(this.#reply.value);
+      this.#isTyped = true;
       this.#soon();
     });
     this.#reply.addEventListener("paste", (event) => this.#paste(event));
@@ -32,8 +37,12 @@ export class Input {
     this.#form.addEventListener("input", () => this.#soon());
     this.#form.addEventListener("submit", (event) => event.preventDefault());
     byId("clear").addEventListener("click", () => this.set({ bytes: new Uint8Array(), tools: "", settings: DEFAULT }));
-    for (const id of ["example", "first-example"]) byId(id).addEventListener("click", () => this.set(sample));
-    const file = byId("file") as HTMLInputElement;
+    for (const id of ["example", "first-example"] as const) byId(id).addEventListener("click", () => this.set(sample));
+    byId("offer-use").addEventListener("click", () => {
+      const { given } = this;
+      this.set({ ...given, settings: { ...given.settings, dialect: this.#offer } });
+    });
+    const file = byId("file");
     byId("open").addEventListener("click", () => file.click());
     file.addEventListener("change", () => {
       void this.#take(file.files);
@@ -43,6 +52,8 @@ export class Input {
   }
 
   get given(): Given {
+    if (this.#isTyped) this.#bytes = encode(this.#reply.value);
+    this.#isTyped = false;
     return { bytes: this.#bytes, tools: this.#definitions.value, settings: this.#settings() };
   }
 
@@ -52,7 +63,9 @@ export class Input {
 
   /** Shows an input. */
   set({ bytes, tools, settings }: Given): void {
+    clearTimeout(this.#timer);
     this.#bytes = bytes;
+    this.#isTyped = false;
     this.#reply.value = decode(bytes);
     this.#definitions.value = tools;
     this.#showSettings(settings);
@@ -71,6 +84,9 @@ export class Input {
       this.#hasCarriageReturns() ? "Some lines end with CR LF; an edit in this field makes them LF." : "",
     ];
     byId("reply-note").textContent = seen(notes.filter(Boolean).join(" "));
+    this.#offer = detected?.offer ?? null;
+    byId("offer").hidden = this.#offer === null;
+    byId("offer-note").textContent = seen(`No known marker. The reply seems to have markers that begin like \`${this.#offer?.start_prefix ?? ""}\`.`);
   }
 
   #hasCarriageReturns(): boolean {
@@ -80,7 +96,11 @@ export class Input {
 
   #soon(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#onChange, PAUSE);
+    this.#timer = setTimeout(() => {
+      const begun = performance.now();
+      this.#onChange();
+      this.#pause = Math.min(Math.max(performance.now() - begun, SHORTEST), LONGEST);
+    }, this.#pause);
   }
 
   #field(name: string): HTMLInputElement {
@@ -125,7 +145,7 @@ export class Input {
   }
 
   #acceptDrops(): void {
-    const shade = byId("drop") as HTMLElement;
+    const shade = byId("drop");
     const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") === true;
     document.addEventListener("dragover", (event) => {
       if (!hasFiles(event)) return;
@@ -158,7 +178,8 @@ export class Input {
         continue;
       }
       const detected = this.#detect(bytes);
-      if (detected.is_tools && !detected.is_log) next = { ...next, tools: decode(bytes) };
+      if (detected.tools_error !== null && !detected.is_log) problems.push(`\`${file.name}\` cannot be read: ${detected.tools_error}`);
+      else if (detected.is_tools && !detected.is_log) next = { ...next, tools: decode(bytes) };
       else next = { ...next, bytes };
     }
     if (problems.length < files.length) this.set(next);

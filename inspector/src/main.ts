@@ -4,7 +4,8 @@ import { Core, encode } from "./core.js";
 import { Diagnostics } from "./diagnostics.js";
 import { Input } from "./input.js";
 import { DEFAULT, fromFragment, toFragment, toGiven } from "./link.js";
-import type { Detected, Given, Reply, Settings, Shown } from "./model.js";
+import type { Calls, Detected, Given, Reply, Settings, Shown } from "./model.js";
+import { Panels } from "./panels.js";
 import { Replay } from "./replay.js";
 import { Source } from "./source.js";
 import { Texts } from "./texts.js";
@@ -17,12 +18,17 @@ class Page {
   readonly #core: Core;
   readonly #input: Input;
   readonly #source = new Source();
-  readonly #diagnostics = new Diagnostics();
-  readonly #tree = new Tree();
+  readonly #diagnostics: Diagnostics;
+  readonly #tree: Tree;
   readonly #texts: Texts;
+  readonly #panels: Panels;
   readonly #replay: Replay;
   /** Counts inputs, because a link is made meanwhile. */
   #version = 0;
+  /** A reply whose calls have not been read. */
+  #unread: Shown | null = null;
+  /** Where each call starts. */
+  #starts: number[] = [];
 
   constructor(core: Core) {
     this.#core = core;
@@ -33,10 +39,30 @@ class Page {
     };
     this.#input = new Input(onChange, detect, toGiven(JSON.parse(byId("sample").textContent)));
     this.#input.onProblem = (problem) => this.#report(problem);
+    const goTo = (byte: number): void => {
+      if (isNarrow.matches) view("transcript");
+      this.#source.goTo(byte);
+      byId("transcript").focus({ preventScroll: true });
+    };
+    this.#diagnostics = new Diagnostics(goTo);
+    this.#tree = new Tree(goTo);
     this.#texts = new Texts(core);
     this.#replay = new Replay(core);
+    listeners.view.push((name) => this.#readCallsFor(name));
+    this.#source.onCall = () => this.#readCalls();
+    document.addEventListener("keydown", ({ key }) => {
+      if (key === "j" || key === "k") this.#readCalls();
+    }, { capture: true });
+    this.#panels = new Panels({
+      diagnostics: (shown) => this.#diagnostics.show(shown),
+      calls: (shown) => this.#tree.show(shown),
+      json: (shown) => this.#texts.json(shown),
+      prompt: (shown) => this.#texts.prompt(shown),
+      repair: (shown) => this.#texts.repair(shown),
+      grammar: (shown) => this.#texts.grammar(shown),
+    });
     this.#source.onDiagnostic = (diagnostic) => this.#diagnostics.focus(diagnostic);
-    listeners.chosen.push((number: number | null, from: string) => {
+    listeners.chosen.push((number, from) => {
       this.#source.markCall(number);
       const start = number === null ? undefined : this.#starts[number];
       if (start !== undefined && (from === "graph" || from === "key" || from === "details")) this.#source.reveal(start);
@@ -44,8 +70,6 @@ class Page {
     byId("copy-link").addEventListener("click", () => void this.#copyLink());
     addEventListener("hashchange", () => void this.open(false));
   }
-
-  #starts: number[] = [];
 
   /** Shows what the address names, and at first what the command gave. */
   async open(isFirst: boolean): Promise<void> {
@@ -63,6 +87,7 @@ class Page {
     const tab = document.getElementById(`tab-${wanted}`);
     if (wanted !== null && tab !== null && tab.offsetParent !== null) view(wanted);
     else if (isFirst || first !== null) view(this.firstView);
+    if (call !== null) this.#readCalls();
     if (call !== null && calls[call]) choose(call, "address");
   }
 
@@ -117,6 +142,8 @@ class Page {
 
   #clear(): void {
     this.#starts = [];
+    this.#unread = null;
+    this.#panels.show(null);
     for (const part of [this.#source, this.#tree, this.#diagnostics, this.#texts, this.#replay]) part.clear();
   }
 
@@ -124,61 +151,77 @@ class Page {
     const trace = this.#core.perform<Trace>({ operation: "log" }, given);
     this.#clear();
     openTrace(trace);
+    showReply();
     buildHead();
     this.#setMode("log");
   }
 
-  #showReply(whole: Given, settings: Settings): void {
-    let given = whole;
+  #showReply(given: Given, settings: Settings): void {
+    let read = given;
     let reply: Reply;
     try {
-      reply = this.#core.about<Reply>("reply", settings, given);
+      reply = this.#core.about<Reply>("reply", settings, read);
     } catch (error) {
       // Without the tools, the reply can be shown all the same. The texts about tools show the error.
       if (given.tools === "") throw error;
-      given = { ...whole, tools: "" };
-      reply = this.#core.about<Reply>("reply", settings, given);
+      read = { ...given, tools: "" };
+      reply = this.#core.about<Reply>("reply", settings, read);
       this.#report(error);
     }
     const bytes = reply.text === null ? given.bytes : encode(reply.text);
-    const shown: Shown = { given, settings, bytes, reply };
-    const goTo = (byte: number): void => {
-      if (isNarrow.matches) view("transcript");
-      this.#source.goTo(byte);
-      byId("transcript").focus({ preventScroll: true });
-    };
-    this.#starts = reply.calls.map(({ start }) => start);
-    reply.trace.calls.forEach((call, number) => {
-      call.arguments = reply.calls[number]!.values.map(({ pointer, text }) => [pointer, text]);
-    });
-    this.#tree.prepare(shown, goTo);
-    openTrace(reply.trace);
-    this.#tree.show(shown);
-    this.#source.show(shown);
-    this.#diagnostics.show(shown, goTo);
-    this.#texts.show({ ...shown, given: whole });
-    this.#replay.show(shown);
+    const shown: Shown = { given, read, settings, bytes, reply };
+    openTrace({ ...EMPTY });
+    this.#unread = shown;
+    this.#starts = [];
+    byId("tab-diagnostics").textContent = numbered("Diagnostics", reply.diagnostics.length);
+    byId("tab-calls").textContent = numbered("Calls", reply.calls);
     const errors = reply.diagnostics.filter(({ severity }) => severity === "error").length;
     byId("title").textContent = document.title = "Plaincall inspector";
     const isReply = given.bytes.length > 0;
     byId("meta").textContent = !isReply ? count(reply.tools ?? 0, "tool") : [
-      count(calls.length, "call"),
+      count(reply.calls, "call"),
       count(errors, "error"),
       count(reply.diagnostics.length - errors, "warning"),
       reply.tools === null ? "no tools" : count(reply.tools, "tool"),
       reply.syntax === null ? "no syntax" : `${reply.syntax} syntax`,
     ].join(" · ");
+    this.#readCallsFor(document.body.dataset["view"] ?? "");
+    this.#panels.show(shown);
     this.#setMode(isReply ? "reply" : "tools");
+    this.#source.show(shown);
+    this.#replay.show(shown);
+  }
+
+  /** Reads the calls if a view shows them. The input and the source do not, so that an edit need not wait for them. */
+  #readCallsFor(name: string): void {
+    if (name !== "input" && name !== "transcript") this.#readCalls();
+  }
+
+  /** Reads the calls of the reply, unless they have been read. */
+  #readCalls(): void {
+    const shown = this.#unread;
+    if (shown === null) return;
+    this.#unread = null;
+    const { trace, views } = this.#core.about<Calls>("calls", shown.settings, shown.read);
+    trace.calls.forEach((call, number) => {
+      call.arguments = views[number]!.values.map(({ pointer, text }) => [pointer, text]);
+    });
+    this.#starts = views.map(({ start }) => start);
+    this.#tree.prepare(views);
+    openTrace(trace);
   }
 
   /** Says what is wrong. */
   #report(problem: unknown): void {
-    report(problem, byId("problems").hidden);
+    report(problem, Boolean(byId("problems").hidden));
   }
 
   /** Keeps the input in the address. */
   async #keepLink(given: Given): Promise<void> {
     const version = this.#version;
+    // The reply is drawn first.
+    await new Promise((resolve) => setTimeout(resolve));
+    if (version !== this.#version) return;
     const prefix = await toFragment(given);
     if (version !== this.#version) return;
     state.prefix = prefix;
@@ -188,7 +231,7 @@ class Page {
   }
 
   async #copyLink(): Promise<void> {
-    const note = byId("link-note") as HTMLElement;
+    const note = byId("link-note");
     try {
       await navigator.clipboard.writeText(location.href);
       note.textContent = "copied: it holds the reply, the tools and the settings";
@@ -197,6 +240,9 @@ class Page {
     }
   }
 }
+
+/** The name of a tab, with a number. */
+const numbered = (name: string, number: number): string => (number === 0 ? name : `${name} (${number})`);
 
 const EMPTY: Trace = { begin: null, turns: [], calls: [], resumed: [], usage: null, end_ms: 0, problems: [] };
 
@@ -210,7 +256,6 @@ function report(problem: unknown, isFirst: boolean): void {
 
 async function start(): Promise<void> {
   buildFilters();
-  // The cards of a log; the source of a reply replaces them.
   buildTranscript();
   buildViews();
   listeners.chosen.push(details);

@@ -48,12 +48,23 @@ export interface Reply {
   syntax: string | null;
   parts: Part[];
   diagnostics: Diagnostic[];
-  calls: CallView[];
-  trace: Trace;
-  tool_calls: unknown[];
-  skipped: { index: number; id: string; reasons: string[] }[];
+  /** How many there are. */
+  calls: number;
   tools: number | null;
   engines: string[];
+}
+
+export interface Calls {
+  trace: Trace;
+  /** More about each call of the trace. */
+  views: CallView[];
+}
+
+export interface JsonView {
+  tool_calls: unknown[];
+  skipped: { id: string; reasons: string[] }[];
+  /** How many calls have dependencies. */
+  dependent: number;
 }
 
 /** What is known after some chunks. */
@@ -107,6 +118,10 @@ export type Choices = Omit<Settings, "dialect"> & { dialect: Dialect | null };
 export interface Detected {
   is_log: boolean;
   is_tools: boolean;
+  /** Why a text that was meant as tools is not. */
+  tools_error: string | null;
+  /** A dialect with the markers that the text seems to have, if none of its markers is known. */
+  offer: Dialect | null;
   dialect: Dialect;
   found: string[];
 }
@@ -121,6 +136,8 @@ export interface Given {
 /** What all views show. */
 export interface Shown {
   given: Given;
+  /** The input without tools that cannot be read. */
+  read: Given;
   settings: Settings;
   /** The bytes that positions count. */
   bytes: Uint8Array;

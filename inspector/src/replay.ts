@@ -37,12 +37,12 @@ export class Replay {
   #timer: ReturnType<typeof setInterval> | undefined;
   /** Counts inputs, so that a proof about an old one ends. */
   #version = 0;
-  readonly #size = byId("chunk-size") as HTMLInputElement;
-  readonly #at = byId("replay-at") as HTMLInputElement;
-  readonly #play = byId("replay-play") as HTMLButtonElement;
-  readonly #splits = byId("splits") as HTMLButtonElement;
-  readonly #stop = byId("splits-stop") as HTMLButtonElement;
-  readonly #note = byId("replay-note") as HTMLElement;
+  readonly #size = byId("chunk-size");
+  readonly #at = byId("replay-at");
+  readonly #play = byId("replay-play");
+  readonly #splits = byId("splits");
+  readonly #stop = byId("splits-stop");
+  readonly #note = byId("replay-note");
 
   constructor(core: Core) {
     this.#core = core;
@@ -55,7 +55,7 @@ export class Replay {
     this.#stop.addEventListener("click", () => {
       this.#stop.hidden = true;
     });
-    listeners.view.push((name: string) => {
+    listeners.view.push((name) => {
       if (name === "replay") this.#draw();
       else this.#toggle(false);
     });
@@ -77,7 +77,7 @@ export class Replay {
     this.#version += 1;
     this.#toggle(false);
     this.#note.textContent = "";
-    for (const id of ["replay-text", "replay-calls"]) byId(id).replaceChildren();
+    for (const id of ["replay-text", "replay-calls"] as const) byId(id).replaceChildren();
   }
 
   #step(by: number): void {
@@ -110,7 +110,7 @@ export class Replay {
     this.#chunks = Math.ceil(shown.bytes.length / size);
     this.#at.max = String(this.#chunks + 1);
     const chunks = Number(this.#at.value);
-    const moment = this.#core.about<Moment>("replay", shown.settings, shown.given, { size, chunks });
+    const moment = this.#core.about<Moment>("replay", shown.settings, shown.read, { size, chunks });
     const held = moment.fed - moment.known;
     const arrived = `${Math.min(chunks, this.#chunks)} of ${count(this.#chunks, "chunk")}, ${moment.fed.toLocaleString("en")} of ${count(shown.bytes.length, "byte")}`;
     const kept = held === 0 ? "nothing is held back" : `${count(held, "byte")} held back, because more text decides what they are`;
@@ -132,7 +132,7 @@ export class Replay {
     const held = make("mark", "held-back", readable(bytes, known, fed));
     held.title = "held back";
     const rest = make("span", "not-arrived", readable(bytes, fed, behind));
-    const text = byId("replay-text") as HTMLElement;
+    const text = byId("replay-text");
     text.replaceChildren(...(from > 0 ? ["…"] : []), ...pieces, ...(fed > known ? [held] : []), make("span", "now", "▏"), rest);
     text.querySelector(".now")?.scrollIntoView({ block: "nearest" });
   }
@@ -141,14 +141,14 @@ export class Replay {
     const shown = this.#shown;
     if (shown === null) return;
     const version = this.#version;
-    const note = byId("splits-note") as HTMLElement;
+    const note = byId("splits-note");
     this.#splits.disabled = true;
     this.#stop.hidden = false;
     let from = 0;
     let amount = 1;
     for (;;) {
       const begun = performance.now();
-      const { total, tried, splits, difference } = this.#core.about<Tried>("splits", shown.settings, shown.given, { from, count: amount });
+      const { total, tried, splits, difference } = this.#core.about<Tried>("splits", shown.settings, shown.read, { from, count: amount });
       if (version !== this.#version) return;
       from += tried;
       const isOver = difference !== null || from >= total;

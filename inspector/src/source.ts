@@ -12,8 +12,10 @@ export const KINDS_OF_BYTES: Record<Kind, [string, string]> = {
   end: ["end", "the call is complete"],
   ignored: ["ignored", "has no meaning here"],
 };
-/** Texts are split after about as many bytes, so that parts out of sight cost no layout. */
+/** Texts are split after about as many bytes, so that parts out of sight cost nothing. */
 const BLOCK = 4000;
+/** The height of a line, in pixels. */
+const LINE = 20;
 /** How much of a part a screen reader says, in bytes. */
 const SPOKEN = 400;
 
@@ -68,16 +70,69 @@ function pieces({ parts, diagnostics }: { parts: Part[]; diagnostics: Diagnostic
   return found;
 }
 
+/** The element of a piece. */
+function marked({ part, start, end, diagnostics }: Piece, bytes: Uint8Array): HTMLElement {
+  const severity = diagnostics.some((one) => one.severity === "error") ? " error" : diagnostics.length > 0 ? " warning" : "";
+  const classes = [severity, start === end ? " place" : "", part.call !== undefined && part.call === state.chosen ? " chosen" : ""];
+  return make("span", `piece-of-text bytes ${part.kind}${classes.join("")}`, decode(bytes.subarray(start, end)));
+}
+
+/** The signs of the diagnostics that begin at a piece. */
+function flags({ start, end, diagnostics }: Piece, all: Diagnostic[]): HTMLElement[] {
+  return diagnostics.filter((one) => one.start === start || start === end).map((one) => {
+    const at = all.indexOf(one);
+    const flag = make("span", `flag ${one.severity}`, `${one.severity === "error" ? "✗" : "▲"}${at + 1}`);
+    flag.dataset["diagnostic"] = String(at);
+    flag.title = seen(one.message);
+    return flag;
+  });
+}
+
+/** Adjacent pieces, which end with a line. They are one text until they come into sight, and then an element each. */
+interface Block {
+  element: HTMLElement;
+  /** The first of its pieces, and the first one behind it. */
+  first: number;
+  end: number;
+  isMarked: boolean;
+}
+
+function blocks(found: Piece[], bytes: Uint8Array): Block[] {
+  const list: Block[] = [];
+  let first = 0;
+  found.forEach(({ end }, at) => {
+    const start = found[first]!.start;
+    const isOver = at + 1 === found.length || (end - start > BLOCK && bytes[end - 1] === 10);
+    if (!isOver) return;
+    const text = decode(bytes.subarray(start, end));
+    const element = make("div", "block", text);
+    element.style.containIntrinsicBlockSize = `auto ${text.split("\n").length * LINE}px`;
+    list.push({ element, first, end: at + 1, isMarked: false });
+    first = at + 1;
+  });
+  return list;
+}
+
 /** The coloured text, and the line below it that explains the current piece. */
 export class Source {
   #shown: Shown | null = null;
   #pieces: Piece[] = [];
+  #blocks: Block[] = [];
+  /** The elements of the pieces that have one. */
   #elements: HTMLElement[] = [];
   #current = -1;
-  readonly #box = byId("transcript") as HTMLElement;
-  readonly #line = byId("interpretation") as HTMLElement;
+  readonly #box = byId("transcript");
+  readonly #line = byId("interpretation");
+  readonly #observer = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const block = isIntersecting && this.#blocks.find(({ element }) => element === target);
+      if (block) this.#mark(block);
+    }
+  }, { root: this.#box, rootMargin: "100%" });
   /** Called with a diagnostic that was clicked. */
   onDiagnostic: (diagnostic: Diagnostic) => void = () => {};
+  /** Called before a call is explained. */
+  onCall: () => void = () => {};
 
   constructor() {
     this.#box.addEventListener("keydown", (event) => {
@@ -87,12 +142,11 @@ export class Source {
       this.#go(Math.min(Math.max(this.#current + by, 0), this.#pieces.length - 1), true);
     });
     this.#box.addEventListener("click", (event) => {
-      const element = event.target as HTMLElement;
-      const flag = element.closest<HTMLElement>("[data-diagnostic]");
+      const flag = around(event, "[data-diagnostic]");
       const diagnostic = this.#shown?.reply.diagnostics[Number(flag?.dataset["diagnostic"] ?? -1)];
       if (diagnostic) this.onDiagnostic(diagnostic);
-      const at = this.#elements.indexOf(element.closest<HTMLElement>(".piece-of-text") ?? element);
-      if (at >= 0 && document.getSelection()?.isCollapsed !== false) this.#go(at, false);
+      const piece = around(event, ".piece-of-text");
+      if (piece !== null && document.getSelection()?.isCollapsed !== false) this.#go(this.#elements.indexOf(piece), false);
     });
     byId("kinds").append(...Object.entries(KINDS_OF_BYTES).map(([kind, [name, meaning]]) => {
       const item = make("li", "", null, make("span", `bytes ${kind}`, name));
@@ -104,40 +158,24 @@ export class Source {
   show(shown: Shown): void {
     this.#shown = shown;
     this.#pieces = pieces(shown.reply, shown.bytes);
+    this.#blocks = blocks(this.#pieces, shown.bytes);
     this.#elements = [];
     this.#current = -1;
-    const numbers = new Map(shown.reply.diagnostics.map((one, at) => [one, at]));
-    const blocks: HTMLElement[] = [];
-    let block = make("div", "block");
-    let length = 0;
-    for (const piece of this.#pieces) {
-      const text = decode(shown.bytes.subarray(piece.start, piece.end));
-      const severity = piece.diagnostics.some((one) => one.severity === "error") ? " error" : piece.diagnostics.length > 0 ? " warning" : "";
-      const element = make("span", `piece-of-text bytes ${piece.part.kind}${severity}`, text);
-      if (piece.part.call !== undefined) element.dataset["of"] = String(piece.part.call);
-      if (piece.start === piece.end) element.classList.add("place");
-      for (const one of piece.diagnostics.filter(({ start }) => start === piece.start || piece.start === piece.end)) {
-        const flag = make("span", `flag ${one.severity}`, `${one.severity === "error" ? "✗" : "▲"}${numbers.get(one)! + 1}`);
-        flag.dataset["diagnostic"] = String(numbers.get(one));
-        flag.title = seen(one.message);
-        block.append(flag);
-      }
-      block.append(element);
-      this.#elements.push(element);
-      length += piece.end - piece.start;
-      if (length > BLOCK && text.endsWith("\n")) {
-        blocks.push(block);
-        block = make("div", "block");
-        length = 0;
-      }
-    }
-    this.#box.replaceChildren(...blocks, block);
+    this.#box.replaceChildren(...this.#blocks.map(({ element }) => element));
     this.#line.replaceChildren(make("span", "hint", "Select a part of the reply to see its interpretation: click, or use the left and right arrow keys."));
+    this.#observer.disconnect();
+    // The observer comes after the next frame. What is in sight has its colours before.
+    const sight = this.#box.getBoundingClientRect();
+    for (const block of this.#blocks) {
+      const { top, bottom } = block.element.getBoundingClientRect();
+      if (bottom > sight.top && top < sight.bottom) this.#mark(block);
+      else this.#observer.observe(block.element);
+    }
   }
 
   clear(): void {
     this.#shown = null;
-    this.#pieces = this.#elements = [];
+    this.#pieces = this.#blocks = this.#elements = [];
     this.#box.replaceChildren();
     this.#line.replaceChildren();
   }
@@ -150,21 +188,46 @@ export class Source {
 
   /** Brings a byte into sight. */
   reveal(byte: number): void {
-    this.#elements[this.#pieces.findIndex((piece) => piece.end > byte)]?.scrollIntoView({ block: "center" });
+    this.#element(this.#pieces.findIndex((piece) => piece.end > byte))?.scrollIntoView({ block: "center" });
   }
 
   /** Marks the parts of a call. */
   markCall(call: number | null): void {
-    for (const element of this.#elements) element.classList.toggle("chosen", call !== null && element.dataset["of"] === String(call));
+    // Pieces without an element are skipped.
+    this.#elements.forEach((element, at) => element.classList.toggle("chosen", call !== null && this.#pieces[at]?.part.call === call));
+  }
+
+  /** The element of a piece. */
+  #element(at: number): HTMLElement | undefined {
+    const block = this.#blocks.find(({ first, end }) => at >= first && at < end);
+    if (block) this.#mark(block);
+    return this.#elements[at];
+  }
+
+  /** Replaces the text of a block with its pieces. */
+  #mark(block: Block): void {
+    if (block.isMarked) return;
+    block.isMarked = true;
+    this.#observer.unobserve(block.element);
+    const content: HTMLElement[] = [];
+    for (let at = block.first; at < block.end; at += 1) {
+      const piece = this.#pieces[at]!;
+      const element = marked(piece, this.#shown!.bytes);
+      this.#elements[at] = element;
+      content.push(...flags(piece, this.#shown!.reply.diagnostics), element);
+    }
+    block.element.replaceChildren(...content);
   }
 
   #go(at: number, isScrolled: boolean): void {
-    const [piece, element] = [this.#pieces[at], this.#elements[at]];
+    const piece = this.#pieces[at];
+    const element = this.#element(at);
     if (!piece || !element) return;
     this.#elements[this.#current]?.classList.remove("current");
     this.#current = at;
     element.classList.add("current");
     if (isScrolled) element.scrollIntoView({ block: "nearest" });
+    this.onCall();
     this.#explain(piece);
     choose(piece.part.call ?? null, "source");
   }

@@ -1,5 +1,5 @@
 import type { Core } from "./core.js";
-import type { GrammarView, Shown } from "./model.js";
+import type { GrammarView, JsonView, Shown } from "./model.js";
 
 /** A text with a button that copies it. */
 function copyable(text: string, label: string): HTMLElement[] {
@@ -23,57 +23,42 @@ function attempt(build: () => HTMLElement[]): HTMLElement[] {
   }
 }
 
-/** The calls for a client, and the texts that the model gets. Each is made when its view is shown. */
+/** The calls for a client, and the texts that the model gets. */
 export class Texts {
   readonly #core: Core;
-  #shown: Shown | null = null;
-  #fresh = new Set<string>();
-  readonly #engine = byId("engine") as HTMLSelectElement;
+  readonly #engine = byId("engine");
 
   constructor(core: Core) {
     this.#core = core;
-    this.#engine.addEventListener("change", () => this.#showGrammar());
-    listeners.view.push((name: string) => this.#make(name));
-  }
-
-  show(shown: Shown): void {
-    this.#shown = shown;
-    this.#fresh.clear();
-    if (this.#engine.options.length === 0) this.#engine.append(...shown.reply.engines.map((name) => new Option(name)));
-    this.#make(document.body.dataset["view"] ?? "");
   }
 
   clear(): void {
-    this.#shown = null;
-    this.#fresh.clear();
-    for (const id of ["json", "prompt", "repair", "grammar-text"]) byId(id).replaceChildren();
+    this.#engine.onchange = null;
+    for (const id of ["json", "prompt", "repair", "grammar-text"] as const) byId(id).replaceChildren();
   }
 
-  #make(name: string): void {
-    const shown = this.#shown;
-    if (shown === null || this.#fresh.has(name)) return;
-    this.#fresh.add(name);
-    const { settings, given } = shown;
-    const panel = byId(name) as HTMLElement;
-    if (name === "json") panel.replaceChildren(...json(shown));
-    else if (name === "grammar") this.#showGrammar();
-    else if (name === "prompt") {
-      panel.replaceChildren(...attempt(() => {
-        const text = this.#core.about<string>("prompt", settings, given);
-        return [make("p", "hint", "The system prompt that teaches a model these tools."), ...copyable(text, "System prompt")];
-      }));
-    } else if (name === "repair") {
-      panel.replaceChildren(...attempt(() => {
-        const text = this.#core.about<string | null>("repair", settings, given);
-        if (text === null) return [make("p", "hint", "No call was rejected, so there is no message.")];
-        return [make("p", "hint", "The message that asks the model to correct its calls."), ...copyable(text, "Repair message")];
-      }));
-    }
+  json({ read, settings }: Shown): void {
+    byId("json").replaceChildren(...attempt(() => json(this.#core.about<JsonView>("json", settings, read))));
   }
 
-  #showGrammar(): void {
-    const shown = this.#shown;
-    if (shown === null) return;
+  prompt({ given, settings }: Shown): void {
+    byId("prompt").replaceChildren(...attempt(() => {
+      const text = this.#core.about<string>("prompt", settings, given);
+      return [make("p", "hint", "The system prompt that teaches a model these tools."), ...copyable(text, "System prompt")];
+    }));
+  }
+
+  repair({ given, settings }: Shown): void {
+    byId("repair").replaceChildren(...attempt(() => {
+      const text = this.#core.about<string | null>("repair", settings, given);
+      if (text === null) return [make("p", "hint", "No call was rejected, so there is no message.")];
+      return [make("p", "hint", "The message that asks the model to correct its calls."), ...copyable(text, "Repair message")];
+    }));
+  }
+
+  grammar(shown: Shown): void {
+    if (this.#engine.options.length === 0) this.#engine.append(...shown.reply.engines.map((name) => new Option(name)));
+    this.#engine.onchange = () => this.grammar(shown);
     byId("grammar-text").replaceChildren(...attempt(() => {
       const more = { engine: this.#engine.value };
       const { text, notes, fields } = this.#core.about<GrammarView>("grammar", shown.settings, shown.given, more);
@@ -87,13 +72,12 @@ export class Texts {
   }
 }
 
-function json({ reply }: Shown): HTMLElement[] {
-  const skipped = reply.skipped.map(({ id, reasons }) => make("li", "", null, make("b", "", id), ` ${reasons.join("; ")}`));
-  const dependent = calls.filter(({ dependencies }) => dependencies.length > 0).length;
+function json({ tool_calls: found, skipped: list, dependent }: JsonView): HTMLElement[] {
+  const skipped = list.map(({ id, reasons }) => make("li", "", null, make("b", "", id), ` ${reasons.join("; ")}`));
   return [
     make("p", "hint", "The array `tool_calls` of an OpenAI client. A call that is not valid is never part of it."),
     ...(skipped.length === 0 ? [] : [make("h2", "", "Not in the array"), make("ul", "notes", null, ...skipped)]),
     ...(dependent === 0 ? [] : [make("p", "hint", `${count(dependent, "call")} with dependencies: the format has no place for them.`)]),
-    ...copyable(JSON.stringify(reply.tool_calls, null, 2), "JSON"),
+    ...copyable(JSON.stringify(found, null, 2), "JSON"),
   ];
 }

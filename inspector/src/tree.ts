@@ -1,5 +1,10 @@
 import type { CallView, Shown, Value } from "./model.js";
 
+/** So many calls are open at first. */
+const FEW = 40;
+/** So many calls are laid out together, when one of them comes into sight. */
+const GROUP = 50;
+
 /** An object, a list or a value of a call's arguments. */
 interface Node {
   children: Map<string, Node>;
@@ -8,45 +13,52 @@ interface Node {
 
 /** The calls as a tree, with their arguments. */
 export class Tree {
-  readonly #panel = byId("calls") as HTMLElement;
+  readonly #panel = byId("calls");
+  readonly #goTo: (byte: number) => void;
   #views: CallView[] = [];
-  #goTo: (byte: number) => void = () => {};
 
-  constructor() {
+  /** `goTo` shows a byte in the source. */
+  constructor(goTo: (byte: number) => void) {
+    this.#goTo = goTo;
     moreDetails.push((call) => {
       const found = this.#views[call.number];
       return found ? [part("Arguments, and how each value was read", this.#arguments(found))] : [];
     });
   }
 
-  /** Takes the values of calls that are not open yet. `goTo` shows a byte in the source. */
-  prepare({ reply }: Shown, goTo: (byte: number) => void): void {
-    this.#views = reply.calls;
-    this.#goTo = goTo;
+  /** Takes the views of calls that are not open yet. */
+  prepare(views: CallView[]): void {
+    this.#views = views;
   }
 
   /** Shows the open calls. */
   show({ reply }: Shown): void {
-    byId("tab-calls").textContent = calls.length === 0 ? "Calls" : `Calls (${calls.length})`;
     const intro = reply.tools === null
       ? "Without tools, values are converted by their text alone, and no argument is checked. Paste the tools on the tab Input."
       : "If every call that may run succeeds. In a run, calls of tools that may change something also need a rule or an approval.";
-    this.#panel.replaceChildren(
-      make("p", "hint", calls.length === 0 ? "The reply has no calls." : intro),
-      ...calls.map((call, number) => this.#call(call, reply.calls[number]!)),
-    );
+    const nodes = calls.map((call, number) => this.#call(call, this.#views[number]!));
+    const groups: HTMLElement[] = [];
+    for (let at = 0; at < nodes.length; at += GROUP) groups.push(make("div", "call-group", null, ...nodes.slice(at, at + GROUP)));
+    this.#panel.replaceChildren(make("p", "hint", calls.length === 0 ? "The reply has no calls." : intro), ...groups);
   }
 
   clear(): void {
     this.#views = [];
     this.#panel.replaceChildren();
-    byId("tab-calls").textContent = "Calls";
   }
 
   #call(call: Call, found: CallView): HTMLElement {
     const [sign, word] = KINDS[kind(call)]!;
     const summary = make("summary", kind(call), null,
       make("span", "sign", sign), " ", make("span", "name", call.name), " ", make("span", "id", call.id), " ", make("span", "verdict", word));
+    const element = make("details", "call-node", null, summary);
+    element.open = calls.length <= FEW;
+    if (element.open) element.append(...this.#content(call, found));
+    else element.addEventListener("toggle", () => element.append(...this.#content(call, found)), { once: true });
+    return element;
+  }
+
+  #content(call: Call, found: CallView): HTMLElement[] {
     const place = make("button", "link-button", `line ${found.line}`);
     place.type = "button";
     place.addEventListener("click", () => {
@@ -56,15 +68,14 @@ export class Tree {
     const facts = make("p", "hint", null, `${found.syntax} syntax, `, place, `, ${found.is_id_automatic ? "the id is automatic" : "the model wrote the id"}, ${ENDINGS[found.termination] ?? found.termination}`);
     const reason = why(call);
     const dependencies = call.dependencies.map(({ id, call: cause }) => link(cause, id));
-    const element = make("details", "call-node", null, summary, facts,
+    return [
+      facts,
       ...(reason ? [make("p", `message ${kind(call)}`, reason)] : []),
       ...found.problems.filter((problem) => !reason?.includes(problem)).map((problem) => make("p", "message error", problem)),
       ...(call.held ? [make("p", "message held", `This call ${call.held}.`)] : []),
       ...(dependencies.length > 0 ? [make("p", "links", null, "depends on ", ...dependencies)] : []),
       this.#arguments(found),
-    );
-    element.open = calls.length <= 40;
-    return element;
+    ];
   }
 
   #arguments({ values }: CallView): HTMLElement {

@@ -16,8 +16,8 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, ar
 after(() => browser.close());
 
 /** Runs a function with a page of this size and color scheme. */
-export async function withPage({ size = SIZES.desktop, scheme = "light", fragment = "", address = PAGE, mayFail = [], without }, run) {
-  const context = await browser.newContext({ viewport: size, colorScheme: scheme, permissions: ["clipboard-read", "clipboard-write"] });
+export async function withPage({ size = SIZES.desktop, scheme = "light", forced = "none", fragment = "", address = PAGE, mayFail = [], without }, run) {
+  const context = await browser.newContext({ viewport: size, colorScheme: scheme, forcedColors: forced, permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
   const problems = [];
   page.on("pageerror", (error) => problems.push(`error: ${error.stack ?? error.message}`));

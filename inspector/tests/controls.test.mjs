@@ -7,6 +7,12 @@ import { inspect, withPage } from "./browser.mjs";
 const call = (start, name, more = "") => `${start}${name}\n!!!ARG:at\n1\n${more}!!!GADGET_END\n`;
 const KEYED = "!!!GADGET_STARTk7:Look:a\n!!!ARGk7:at\nx\n!!!GADGET_ENDk7\n";
 const meta = (page) => page.locator("#meta").textContent();
+/** Waits until the calls have these kinds. The page reads them when it shows them. */
+async function haveKinds(page, kinds) {
+  await page.click("#tab-calls");
+  await page.waitForFunction((wanted) => calls.map(kind).join() === wanted, kinds);
+  await page.click("#tab-input");
+}
 const chosen = (page) => page.evaluate(() => state.chosen);
 
 test("settings decide how the reply is read", () => withPage({}, async (page) => {
@@ -41,21 +47,22 @@ test("settings decide how the reply is read", () => withPage({}, async (page) =>
   await page.waitForFunction(() => document.querySelectorAll("#transcript .argument").length === 2);
   await page.uncheck("[name=markers]");
   await page.fill("#reply", "🛠️[look a /]\n");
+  await page.waitForFunction(() => /^1 call · 0 errors · 1 warning /.test(document.getElementById("meta").textContent));
   await page.check("[name=self_closing]");
-  await page.waitForFunction(() => document.querySelector("#transcript .end") !== null);
+  await page.waitForFunction(() => /^1 call · 0 errors · 0 warnings /.test(document.getElementById("meta").textContent));
   await page.check("[name=strict]");
   await page.fill("#reply", "🛠[look a]🛠️[/end]\n");
   await page.waitForFunction(() => document.getElementById("meta").textContent.startsWith("0 calls"));
   await page.uncheck("[name=strict]");
   await page.waitForFunction(() => document.getElementById("meta").textContent.startsWith("1 call"));
   await page.fill("#reply", `!!!GADGET_START:Look\n!!!ARG:at\n1\n${call("!!!GADGET_START:", "Write")}`);
-  await page.waitForFunction(() => calls.length === 2 && kind(calls[1]) === "rejected");
+  await haveKinds(page, "rejected,rejected");
   await page.selectOption("[name=unclosed]", "run");
-  await page.waitForFunction(() => kind(calls[1]) === "ready");
+  await haveKinds(page, "ready,ready");
   await page.fill("#reply", "!!!GADGET_START:Look\n!!!ARG:at\n1\n");
-  await page.waitForFunction(() => calls.length === 1 && kind(calls[0]) === "ready");
+  await haveKinds(page, "ready");
   await page.selectOption("[name=stop]", "length");
-  await page.waitForFunction(() => kind(calls[0]) === "rejected");
+  await haveKinds(page, "rejected");
 }));
 
 test("keys, escapes and begun reasoning are detected", () => withPage({}, async (page) => {
@@ -71,6 +78,24 @@ test("keys, escapes and begun reasoning are detected", () => withPage({}, async 
   assert.match(await page.locator("#reply-note").textContent(), /escaped marker/);
   assert.equal(await page.isChecked("[name=escaped]"), true);
   assert.equal(await page.isDisabled("[name=escaped]"), true);
+}));
+
+test("other markers are offered, and a person decides", () => withPage({}, async (page) => {
+  const other = call("!!!GADGET_START:", "Look").replaceAll("!!!", "@@@");
+  await inspect(page, other);
+  assert.match(await meta(page), /^0 calls/);
+  assert.match(await page.locator("#offer").textContent(), /`@@@GADGET_START:`/);
+  await page.click("#offer-use");
+  await page.waitForFunction(() => document.getElementById("meta").textContent.startsWith("1 call · 0 errors"));
+  assert.equal(await page.isChecked("[name=detect]"), false);
+  assert.equal(await page.inputValue("[name=arg_prefix]"), "@@@ARG:");
+  assert.equal(await page.isVisible("#offer"), false);
+  // Words, markers that close no call, and texts with a known marker are no markers.
+  await page.check("[name=detect]");
+  for (const text of ["The GADGET_START: of a call.\nGADGET_END\n", "@@@GADGET_START:Look\n@@@ARG:at\n1\n", other + call("!!!GADGET_START:", "Look")]) {
+    await inspect(page, text);
+    assert.equal(await page.isVisible("#offer"), false, text);
+  }
 }));
 
 test("the parts of the reply with the keyboard", () => withPage({}, async (page) => {

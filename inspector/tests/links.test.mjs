@@ -25,7 +25,9 @@ test("the end of a reply and its reasoning stay while the dialect is detected", 
     assert.deepEqual([await other.inputValue("[name=stop]"), await other.inputValue("[name=unclosed]")], ["length", "run"]);
     assert.deepEqual([await other.isChecked("[name=no_reasoning]"), await other.isChecked("[name=detect]")], [true, true]);
   };
-  await page.waitForFunction(() => kind(calls[0]) === "rejected");
+  await page.click("#tab-calls");
+  await page.waitForFunction(() => calls.length === 1 && kind(calls[0]) === "rejected");
+  await page.click("#tab-input");
   await drop(page, [{ name: "x", bytes: Buffer.from('[{"name": "Look", "parameters": {"type": "object", "properties": {"at": {}}}}]') }]);
   await page.waitForFunction(() => document.getElementById("meta").textContent.includes("1 tool "));
   await kept(page);

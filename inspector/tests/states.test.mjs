@@ -72,6 +72,7 @@ test("nothing of an earlier reply stays with a mistake", () => withPage({}, asyn
   for (const id of ["transcript", "calls", "diagnostics", "prompt", "replay-text"]) assert.equal(await page.locator(`#${id}`).textContent(), "", id);
   await page.fill("[name=reasoning_close]", "</r>");
   await mode(page, "reply");
+  await page.click("#tab-calls");
   assert.match(await page.locator("#calls").textContent(), /Look/);
 }));
 
@@ -81,6 +82,24 @@ test("files are told apart by their content", () => withPage({}, async (page) =>
   assert.equal(await page.inputValue("#reply"), REPLY);
   await drop(page, [{ name: "run.json", bytes: log() }]);
   await mode(page, "log");
+}));
+
+test("broken tools are no reply", () => withPage({}, async (page) => {
+  await inspect(page, REPLY);
+  const files = { "broken.json": TOOLS.slice(0, -3), "tools.toml": '[tools.Look]\ncommand = ["ls"]\n' };
+  const reasons = { "broken.json": /`broken\.json` cannot be read: .*(line|column|EOF)/, "tools.toml": /-t tools\.toml/ };
+  for (const [name, text] of Object.entries(files)) {
+    await drop(page, [{ name, bytes: Buffer.from(text) }]);
+    await page.getByRole("alert").filter({ hasText: name }).waitFor();
+    assert.match(await page.getByRole("alert").textContent(), reasons[name]);
+    assert.equal(await page.inputValue("#reply"), REPLY);
+    assert.equal(await page.inputValue("#definitions"), "");
+  }
+  // A reply may begin like JSON, and quote a table.
+  for (const text of ['{"a": 1', `[tools.Look]\n${REPLY}`]) {
+    await drop(page, [{ name: "reply", bytes: Buffer.from(text) }]);
+    await page.waitForFunction((it) => document.getElementById("reply").value === it, text);
+  }
 }));
 
 test("what cannot be read is reported", () => withPage({}, async (page) => {
@@ -135,10 +154,10 @@ test("the chosen tab is in sight", () => withPage({ size: SIZES.phone }, async (
 
 test("diagnostics at the end of the reply have a place", () => withPage({}, async (page) => {
   await inspect(page, "!!!GADGET_START:Look:a\n!!!ARG:at\nhere", TOOLS);
-  const count = await page.evaluate(() => document.querySelectorAll("#diagnostics .diagnostic").length);
+  await page.click("#tab-diagnostics");
+  const count = await page.locator("#diagnostics .diagnostic").count();
   assert.ok(count > 0);
   assert.equal(await page.locator("#transcript .flag").count(), count);
-  await page.click("#tab-diagnostics");
   for (let at = 0; at < count; at += 1) {
     const message = await page.locator(".diagnostic .message").nth(at).textContent();
     await page.locator(".diagnostic button").nth(at).click();

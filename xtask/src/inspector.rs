@@ -59,11 +59,18 @@ pub(crate) fn build(root: &Path) -> Result<Option<PathBuf>, String> {
     }
     let folder = std::path::absolute(target().join("inspector")).map_err(at(root))?;
     let source = root.join("inspector");
-    for name in ["src", "page", "example", "tests"] {
+    for name in ["src", "page", "types", "example", "tests"] {
         // It may not exist yet.
         let _ = fs::remove_dir_all(folder.join(name));
     }
-    let files = ["tsconfig.json", "page.html", "style.css", "build.mjs"];
+    let files = [
+        "tsconfig.json",
+        "page.tsconfig.json",
+        "page.html",
+        "style.css",
+        "elements.mjs",
+        "build.mjs",
+    ];
     node::install("inspector's packages", "install", &source, &files, &folder)?;
     let mut copy = Command::new("cp");
     copy.arg("--recursive");
@@ -71,8 +78,11 @@ pub(crate) fn build(root: &Path) -> Result<Option<PathBuf>, String> {
     copy.arg(root.join(SHARED)).arg(&folder);
     step("sources of the inspector", &mut copy)?;
     let programs = folder.join("node_modules/.bin");
-    let mut check = Command::new(programs.join("tsc"));
-    step("TypeScript", check.current_dir(&folder))?;
+    let mut check = Command::new("npm");
+    check
+        .args(["run", "--silent", "check"])
+        .current_dir(&folder);
+    step("TypeScript", &mut check)?;
     let mut module = cargo(&["build", "--package", "plaincall-inspector", "--lib"]);
     module.args(["--target", WASM, "--profile", PROFILE, "--config", SEEDS]);
     step("WebAssembly of the inspector", &mut module)?;

@@ -1,12 +1,13 @@
-//! Records the pictures of the README from the real program.
+//! Records the pictures of the README and of the inspector from the real program.
 //!
 //! A test draws the live view from a terminal's screen and writes the page of the run. Chromium takes a screenshot of the
-//! page. Without `PICTURES=record`, the same tests check that the pictures show what the program does today.
+//! page, and of the inspector with its example. Without `PICTURES=record`, the same tests check that the pictures show what the program does today.
 
 use std::path::Path;
 use std::process::Command;
 
-use crate::{browser, cargo, step, target};
+use crate::dist::at;
+use crate::{browser, cargo, inspector, step, target};
 
 /// Records all pictures.
 ///
@@ -18,12 +19,40 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
     tests.args(["pictures::", "--", "--test-threads", "1"]);
     step("pictures", tests.env("PICTURES", "record"))?;
     let browser =
-        browser::find().ok_or("the picture of the page needs Chromium: install `chromium`")?;
-    let page = root.join("target/pictures/run.html");
-    let page = page
-        .canonicalize()
-        .map_err(|error| format!("{}: {error}", page.display()))?;
-    let picture = root.join("docs/pictures/run-page.png");
+        browser::find().ok_or("the pictures of pages need Chromium: install `chromium`")?;
+    let pictures = root.join("docs/pictures");
+    let run = root.join("target/pictures/run.html");
+    screenshot(
+        &browser,
+        &run,
+        "timeline/call-6",
+        &pictures.join("run-page.png"),
+    )?;
+    let Some(page) = inspector::build(root)? else {
+        return Ok(());
+    };
+    let example = root.join("inspector/example");
+    let inspected = root.join("target/pictures/inspector.html");
+    let mut inspect = Command::new(target().join("debug/plaincall"));
+    inspect.arg("inspect").arg(example.join("reply.txt"));
+    inspect.arg("--schema").arg(example.join("tools.json"));
+    inspect
+        .arg("--page")
+        .arg(page)
+        .arg("--html")
+        .arg(&inspected);
+    step("page of the inspector", &mut inspect)?;
+    screenshot(
+        &browser,
+        &inspected,
+        "calls",
+        &pictures.join("inspector.png"),
+    )
+}
+
+/// Takes a picture of a view of a page.
+fn screenshot(browser: &Path, page: &Path, view: &str, picture: &Path) -> Result<(), String> {
+    let page = page.canonicalize().map_err(at(page))?;
     // Its own profile, so that a running browser does not take over.
     let profile = target().join("pictures/profile");
     let mut screenshot = Command::new(browser);
@@ -33,6 +62,6 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
         .args(["--window-size=1200,800", "--virtual-time-budget=5000"])
         .arg(format!("--user-data-dir={}", profile.display()))
         .arg(format!("--screenshot={}", picture.display()))
-        .arg(format!("file://{}#timeline/call-6", page.display()));
+        .arg(format!("file://{}#{view}", page.display()));
     step("screenshot", &mut screenshot)
 }

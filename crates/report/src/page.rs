@@ -4,6 +4,8 @@
 use crate::trace::Trace;
 
 const FRAME: &str = include_str!("page/page.html");
+/// The colours and fonts of pages, as a style sheet.
+pub const COLORS: &str = include_str!("page/colors.css");
 const STYLE: &str = include_str!("page/style.css");
 /// The content security policy, which allows only these scripts and styles by their hashes.
 const POLICY: &str = include_str!("page/policy.txt");
@@ -28,6 +30,7 @@ pub fn page(trace: &Trace) -> String {
     let data = escape_for_script(&serde_json::to_string(trace).unwrap_or_default());
     let parts = [
         ("@POLICY@", POLICY.trim_end()),
+        ("@COLORS@", COLORS),
         ("@STYLE@", STYLE),
         ("@SECTIONS@", SECTIONS),
         ("@DATA@", &data),

@@ -13,6 +13,10 @@ pub(crate) struct Detected {
     is_log: bool,
     /// Whether the text is definitions of tools.
     is_tools: bool,
+    /// Why a text that was meant as tools is not.
+    tools_error: Option<String>,
+    /// Options with the markers that the text seems to have, if none of its markers is known.
+    offer: Option<DialectOptions>,
     dialect: DialectOptions,
     /// The findings, for people.
     found: Vec<String>,
@@ -20,9 +24,12 @@ pub(crate) struct Detected {
 
 /// Detects the dialect. Without reasoning, a reply cannot start inside it.
 pub(crate) fn detect(text: &[u8], no_reasoning: bool) -> Detected {
+    let tools = tools(text);
     let mut detected = Detected {
         is_log: is_log(text),
-        is_tools: is_tools(text),
+        is_tools: matches!(tools, Some(Ok(()))),
+        tools_error: tools.and_then(Result::err),
+        offer: None,
         dialect: DialectOptions::default(),
         found: Vec::new(),
     };
@@ -51,20 +58,78 @@ pub(crate) fn detect(text: &[u8], no_reasoning: bool) -> Detected {
         detected.found.push(found.to_owned());
         detected.dialect.in_reasoning = true;
     }
-    if let Some(syntax) = document.syntax {
-        detected.found.push(format!("the {} syntax", syntax.name()));
+    match document.syntax {
+        Some(syntax) => detected.found.push(format!("the {} syntax", syntax.name())),
+        None => detected.offer = other_markers(&text),
     }
     detected
 }
 
-fn is_tools(text: &[u8]) -> bool {
+/// Returns whether the text can be read as definitions of tools, if it looks like a file of them: JSON with a schema, or a
+/// `tools.toml`.
+fn tools(text: &[u8]) -> Option<Result<(), String>> {
+    const SCHEMAS: [&str; 4] = [
+        "\"parameters\"",
+        "\"input_schema\"",
+        "\"inputSchema\"",
+        "\"tools\"",
+    ];
+    let first = text.trim_ascii_start().first().copied();
+    let text = String::from_utf8_lossy(text);
+    let is_toml = text.lines().any(|line| line.starts_with("[tools."))
+        && Document::parse(&text, &Dialect::auto()).is_ok_and(|it| it.calls().next().is_none());
+    if is_toml {
+        return Some(Err(TOML.to_owned()));
+    }
     // A reply is not parsed as JSON if it cannot be.
-    let is_json = text
-        .trim_ascii_start()
-        .first()
-        .is_some_and(|byte| matches!(byte, b'[' | b'{'));
-    let definitions = is_json.then(|| read_tool_definitions(&String::from_utf8_lossy(text)));
-    definitions.is_some_and(|read| read.is_ok_and(|tools| !tools.is_empty()))
+    if !matches!(first, Some(b'[' | b'{')) {
+        return None;
+    }
+    match read_tool_definitions(&text) {
+        Ok(tools) => (!tools.is_empty()).then_some(Ok(())),
+        Err(error) => {
+            let is_meant = SCHEMAS.iter().any(|key| text.contains(key));
+            is_meant.then(|| Err(error.to_string()))
+        }
+    }
+}
+
+const TOML: &str = "this is a `tools.toml`, which this page cannot read: `plaincall inspect -t tools.toml` opens a page with its tools";
+
+/// Returns the markers of a text whose markers differ from the default in their beginning, such as `@@@GADGET_START:`, if they
+/// close a call. They may also be mistakes of the model, so a person decides.
+fn other_markers(text: &str) -> Option<DialectOptions> {
+    /// The maximum length of the beginning, in characters.
+    const LONGEST: usize = 8;
+    let dialect = Dialect::block();
+    let [start, argument, end] = dialect.markers().ok().and_then(|markers| {
+        let of = |usage| {
+            let found = markers.iter().find(|marker| marker.usage == usage)?;
+            Some(found.text.trim_start_matches('!').to_owned())
+        };
+        Some([
+            of(MarkerUse::Start(Syntax::Block))?,
+            of(MarkerUse::Argument)?,
+            of(MarkerUse::End(Syntax::Block))?,
+        ])
+    })?;
+    let options = text.lines().filter_map(|line| {
+        let (beginning, _) = line.split_once(&start)?;
+        let is_word = |c: char| c.is_alphanumeric() || c.is_whitespace();
+        let is_other = !beginning.is_empty()
+            && beginning.chars().count() <= LONGEST
+            && !beginning.contains(is_word);
+        is_other.then(|| DialectOptions {
+            start_prefix: Some(format!("{beginning}{start}")),
+            arg_prefix: Some(format!("{beginning}{argument}")),
+            end_prefix: Some(format!("{beginning}{end}")),
+            ..DialectOptions::default()
+        })
+    });
+    options.take(1).find(|options| {
+        let document = options.dialect().map(|it| Document::parse(text, &it));
+        document.is_ok_and(|it| it.is_ok_and(|it| it.calls().any(ToolCall::is_closed)))
+    })
 }
 
 /// Returns the key of the first marker that starts a call and has one, if it closes a call too: a misspelled marker does not.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::detect::detect;
 use crate::replay::{every_split, replay};
-use crate::reply::reply;
+use crate::reply::{calls, reply};
 use crate::settings::{Inspected, Settings};
 use crate::texts;
 
@@ -16,8 +16,12 @@ enum Operation {
     Detect { no_reasoning: bool },
     /// The trace of a log, which is the reply.
     Log,
-    /// Everything about a reply.
+    /// The interpretation of a reply's bytes.
     Reply { settings: Settings },
+    /// The calls of a reply.
+    Calls { settings: Settings },
+    /// The calls as a client gets them.
+    Json { settings: Settings },
     /// A moment after some chunks.
     Replay {
         settings: Settings,
@@ -49,6 +53,8 @@ pub(crate) fn perform(operation: &[u8], tools: &[u8], text: &[u8]) -> Result<Vec
             json(&trace)
         }
         Operation::Reply { settings } => json(&reply(&inspect(settings)?)?),
+        Operation::Calls { settings } => json(&calls(&inspect(settings)?)?),
+        Operation::Json { settings } => json(&texts::tool_calls(&inspect(settings)?)?),
         Operation::Replay {
             settings,
             size,

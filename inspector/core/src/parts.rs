@@ -1,6 +1,6 @@
 //! The parts of a text: every byte with its interpretation.
 
-use plaincall_syntax::{Event, EventKind, Slot};
+use plaincall_syntax::{Event, EventKind, Slot, Syntax};
 use serde::Serialize;
 
 /// The interpretation of some bytes.
@@ -35,7 +35,9 @@ pub(crate) struct Part {
 #[derive(Default)]
 pub(crate) struct Parts {
     pub(crate) list: Vec<Part>,
-    calls: usize,
+    pub(crate) calls: usize,
+    /// The syntax of the first call.
+    pub(crate) syntax: Option<Syntax>,
     is_in_call: bool,
     pointer: Option<String>,
 }
@@ -54,7 +56,8 @@ impl Parts {
             _ => Kind::Ignored,
         };
         match &event.kind {
-            EventKind::CallStart(_) => {
+            EventKind::CallStart(header) => {
+                self.syntax.get_or_insert(header.syntax());
                 self.calls += 1;
                 self.is_in_call = true;
             }

@@ -1,8 +1,7 @@
-//! Everything about a reply.
+//! The interpretation of a reply, and its calls.
 
 use plaincall_call::document::BoundCall;
 use plaincall_call::grammar::Engine;
-use plaincall_call::openai::openai_calls;
 use plaincall_call::{Argument, Arguments, ToolCall, ToolSpec};
 use plaincall_report::diagnostics::{Diagnostics, Entry};
 use plaincall_report::source::Counter;
@@ -14,7 +13,7 @@ use serde_json::Value;
 use crate::parts::{Part, Parts};
 use crate::settings::Inspected;
 
-/// A reply with its interpretation. Positions are bytes of the text.
+/// The interpretation of a reply. Positions are bytes of the text.
 #[derive(Serialize)]
 pub(crate) struct Reply {
     /// The text, if the page has other bytes, because they are not UTF-8.
@@ -22,12 +21,18 @@ pub(crate) struct Reply {
     syntax: Option<&'static str>,
     parts: Vec<Part>,
     diagnostics: Vec<DiagnosticView>,
-    calls: Vec<CallView>,
-    trace: Trace,
-    tool_calls: Vec<Value>,
-    skipped: Vec<Skipped>,
+    /// How many calls there are.
+    calls: usize,
     tools: Option<usize>,
     engines: Vec<&'static str>,
+}
+
+/// The calls of a reply.
+#[derive(Serialize)]
+pub(crate) struct Calls {
+    trace: Trace,
+    /// More about each call of the trace.
+    views: Vec<CallView>,
 }
 
 #[derive(Serialize)]
@@ -67,13 +72,6 @@ struct ValueView {
     start: usize,
 }
 
-#[derive(Serialize)]
-struct Skipped {
-    index: usize,
-    id: String,
-    reasons: Vec<String>,
-}
-
 pub(crate) fn reply(inspected: &Inspected) -> Result<Reply, String> {
     let source = &inspected.source;
     let run = inspected.run();
@@ -85,15 +83,33 @@ pub(crate) fn reply(inspected: &Inspected) -> Result<Reply, String> {
     for event in parser.finish() {
         parts.push(&event);
     }
-    let read = inspected.decided()?;
+    let found = Diagnostics::of(source, &inspected.given, run);
+    let found = found.map_err(|error| error.to_string())?;
     let mut counter = Counter::new(source.text.as_bytes());
-    let mut calls = Vec::new();
+    let diagnostics = found.diagnostics.into_iter();
+    let diagnostics = diagnostics.map(|entry| diagnostic(entry, &mut counter));
+    Ok(Reply {
+        text: source.replaced().map(|_| source.text.clone()),
+        syntax: parts.syntax.map(Syntax::name),
+        calls: parts.calls,
+        parts: parts.list,
+        diagnostics: diagnostics.collect(),
+        tools: run.tools.map(|tools| tools.iter().count()),
+        engines: Engine::names().collect(),
+    })
+}
+
+pub(crate) fn calls(inspected: &Inspected) -> Result<Calls, String> {
+    let run = inspected.run();
+    let read = inspected.decided()?;
+    let mut counter = Counter::new(inspected.source.text.as_bytes());
+    let mut views = Vec::new();
     for (call, decision) in read.document.calls().zip(&read.decisions) {
         let tool = run.tools.and_then(|tools| tools.get(&call.name));
         let bound = run.tools.map(|tools| BoundCall::new(call, tools));
         let bound = bound.and_then(|bound| bound.arguments.ok());
         let problems = decision.problems.iter().map(|it| it.message.clone());
-        calls.push(CallView {
+        views.push(CallView {
             start: call.span.start,
             line: counter.position(call.span.start).0,
             syntax: call.syntax.name(),
@@ -103,29 +119,13 @@ pub(crate) fn reply(inspected: &Inspected) -> Result<Reply, String> {
             problems: problems.collect(),
         });
     }
-    let openai = openai_calls(&read.document, inspected.check()?, run.stop, run.tools);
-    let skipped = openai.skipped.into_iter().map(|call| Skipped {
-        index: call.index,
-        id: call.id,
-        reasons: call.reasons,
-    });
-    let found = Diagnostics::of(source, &inspected.given, run);
-    let found = found.map_err(|error| error.to_string())?;
-    let mut counter = Counter::new(source.text.as_bytes());
-    let diagnostics = found.diagnostics.into_iter();
-    let diagnostics = diagnostics.map(|entry| diagnostic(entry, &mut counter));
-    Ok(Reply {
-        text: source.replaced().map(|_| source.text.clone()),
-        syntax: read.document.syntax.map(Syntax::name),
-        parts: parts.list,
-        diagnostics: diagnostics.collect(),
-        calls,
-        trace: Trace::of_reply(&read, run.tools, run.stop),
-        tool_calls: openai.tool_calls,
-        skipped: skipped.collect(),
-        tools: run.tools.map(|tools| tools.iter().count()),
-        engines: Engine::names().collect(),
-    })
+    let mut trace = Trace::of_reply(&read, run.tools, run.stop);
+    // The page shows the text itself.
+    trace
+        .turns
+        .iter_mut()
+        .for_each(|turn| turn.segments.clear());
+    Ok(Calls { trace, views })
 }
 
 fn diagnostic(entry: Entry, counter: &mut Counter<'_>) -> DiagnosticView {

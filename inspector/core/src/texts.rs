@@ -1,11 +1,27 @@
 //! The texts that a model would get: prompt, repair message and grammar.
 
 use plaincall_call::grammar::{Engine, GrammarOptions, grammar};
+use plaincall_call::openai::openai_calls;
 use plaincall_call::prompt::{PromptOptions, prompt};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::settings::Inspected;
+
+/// The calls as an array of an `OpenAI` client, and those that are not in it.
+#[derive(Serialize)]
+pub(crate) struct JsonView {
+    tool_calls: Vec<Value>,
+    skipped: Vec<Skipped>,
+    /// How many calls have dependencies, for which the format has no place.
+    dependent: usize,
+}
+
+#[derive(Serialize)]
+struct Skipped {
+    id: String,
+    reasons: Vec<String>,
+}
 
 #[derive(Serialize)]
 pub(crate) struct GrammarView {
@@ -14,6 +30,21 @@ pub(crate) struct GrammarView {
     notes: Vec<String>,
     /// The fields of a request that carry the grammar.
     fields: Map<String, Value>,
+}
+
+pub(crate) fn tool_calls(inspected: &Inspected) -> Result<JsonView, String> {
+    let (run, read) = (inspected.run(), inspected.decided()?);
+    let found = openai_calls(&read.document, inspected.check()?, run.stop, run.tools);
+    let skipped = found.skipped.into_iter().map(|call| Skipped {
+        id: call.id,
+        reasons: call.reasons,
+    });
+    let calls = read.document.calls();
+    Ok(JsonView {
+        tool_calls: found.tool_calls,
+        skipped: skipped.collect(),
+        dependent: calls.filter(|call| !call.dependencies.is_empty()).count(),
+    })
 }
 
 pub(crate) fn prompt_text(inspected: &Inspected) -> Result<String, String> {

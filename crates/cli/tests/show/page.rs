@@ -34,6 +34,10 @@ fn script() -> String {
     SCRIPTS.map(asset).concat()
 }
 
+fn style() -> String {
+    ["colors.css", "style.css"].map(asset).concat()
+}
+
 fn page(name: &str) -> String {
     let shown = show(log(&events(name)), &["--html", "-"]);
     assert_eq!(shown.status, Some(0), "{}", shown.stderr);
@@ -69,7 +73,7 @@ fn the_policy_names_what_may_run() {
     assert_eq!(base64(b"ab"), "YWI=");
     let policy = format!(
         "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'\n",
-        hash(&asset("style.css")),
+        hash(&style()),
         hash(&script())
     );
     let path = Path::new(PARTS).join("policy.txt");
@@ -103,7 +107,7 @@ fn only_our_own_scripts() {
             panic!("{name}: not one script");
         };
         assert_eq!(*ours, script(), "{name}");
-        assert_eq!(elements(&page, "style"), [asset("style.css")], "{name}");
+        assert_eq!(elements(&page, "style"), [style()], "{name}");
     }
 }
 
@@ -140,7 +144,7 @@ fn hostile_texts() {
 /// Nothing is loaded, and no text of the log becomes markup.
 #[test]
 fn it_loads_nothing() {
-    let parts = ["page.html", "sections.html", "style.css"].map(asset);
+    let parts = ["page.html", "sections.html", "colors.css", "style.css"].map(asset);
     let parts = parts.concat() + &script();
     for word in [
         "http:",

@@ -18,6 +18,7 @@ const KINDS = {
   ready: ["▷", "may run"],
   held: ["◔", "needs approval"],
 };
+/** @type {Record<string, string>} */
 const STATES = {
   writing: "while it was being written",
   waiting: "while it waited for other calls",
@@ -26,6 +27,7 @@ const STATES = {
   running: "while it ran",
   back_off: "while it waited for a retry",
 };
+/** @type {Record<string, string>} */
 const ADMITTED_BY = {
   rule: "a rule of the run",
   always: "an earlier approval of all calls of this tool",
@@ -46,6 +48,7 @@ const statusText = (call) => KINDS[kind(call)][1];
 /** @param {Call} call @returns {string} */
 function tag(call) {
   if (call.parent === null) return call.id;
+  /** @param {string} content @param {number} most */
   const short = (content, most) => (content.length > most ? `${content.slice(0, most)}…` : content);
   const list = (call.arguments ?? []).map(([pointer, content]) => `${pointer}=${short(content.trim(), 60)}`);
   return short(list.join(", ").replace(/\s+/g, " "), 120);
@@ -104,9 +107,9 @@ function took(call) {
 // What is chosen and shown. Views listen for changes: another trace, another call, other calls, another view, another size.
 /** @type {{ chosen: number | null, onlyCritical: boolean, kinds: Set<string>, words: string[], shown: number[], isShown: Uint8Array, prefix: string, isAddressKept: boolean }} */
 const state = { chosen: null, onlyCritical: false, kinds: new Set(), words: [], shown: [], isShown: new Uint8Array(), prefix: "", isAddressKept: false };
-/** @type {Record<"opened" | "chosen" | "shown" | "view" | "resized", ((...details: any[]) => void)[]>} */
+/** @type {Listeners} */
 const listeners = { opened: [], chosen: [], shown: [], view: [], resized: [] };
-/** @param {keyof typeof listeners} what @param {...any} details */
+/** @template {keyof Events} What @param {What} what @param {Events[What]} details */
 const notify = (what, ...details) => listeners[what].forEach((listen) => listen(...details));
 
 // Shows a trace.

@@ -1,8 +1,13 @@
 // Elements and texts: every text that a page shows passes through here, as text and never as markup.
 "use strict";
 
-/** @type {(id: string) => any} */
-const byId = (id) => document.getElementById(id);
+// The element of a page with this id. `Elements` is generated from the pages.
+/** @template {keyof Elements} Id @param {Id} id @returns {Elements[Id]} */
+const byId = (id) => /** @type {Elements[Id]} */ (document.getElementById(id));
+
+// The closest element around the target of an event that a selector names.
+/** @param {Event} event @param {string} selector @returns {HTMLElement | null} */
+const around = ({ target }, selector) => (target instanceof Element ? target.closest(selector) : null);
 
 // A text in which nothing is hidden: control characters, those that turn the direction of writing, and those that take
 // no place are shown as signs.

@@ -74,11 +74,13 @@ function offerFilters() {
 
 function buildFilters() {
   listeners.opened.push(offerFilters);
+  const search = byId("search");
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
   let waiting;
-  byId("search").addEventListener("input", (event) => {
+  search.addEventListener("input", () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
-      state.words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+      state.words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
       filter();
     }, calls.length > 500 ? 120 : 0);
   });

@@ -10,6 +10,7 @@ const TALL_ACROSS = 166;
 const TALL_DOWN = 62;
 
 // The colours of the style sheet, for what is drawn.
+/** @type {Record<string, string>} */
 const colors = {};
 function readColors() {
   const style = getComputedStyle(document.body);
@@ -19,29 +20,34 @@ function readColors() {
 }
 
 // A canvas ready to be drawn on in its size on the screen; nothing if it is not shown.
+/** @param {HTMLCanvasElement} element */
 function canvas(element) {
   const width = element.clientWidth;
   const height = element.clientHeight;
-  if (width === 0 || height === 0) return [];
+  const context = element.getContext("2d");
+  if (context === null || width === 0 || height === 0) return null;
   const sharpness = devicePixelRatio || 1;
   if (element.width !== Math.round(width * sharpness) || element.height !== Math.round(height * sharpness)) {
     element.width = Math.round(width * sharpness);
     element.height = Math.round(height * sharpness);
   }
-  const context = element.getContext("2d");
   context.setTransform(sharpness, 0, 0, sharpness, 0, 0);
   context.clearRect(0, 0, width, height);
-  return [context, width, height];
+  return { context, width, height };
 }
 
 // The position of each call, and the edges between them: [cause, call].
+/** @type {Point[]} */
 const places = [];
+/** @type {Edge[]} */
 const edges = [];
+/** @type {(Point & { name: string })[]} */
 const bands = [];
 const frame = { right: WIDTH, bottom: HEIGHT, isTall: false };
 const camera = { x: 0, y: 0, scale: 1, isFree: false, isWhole: false };
 let isLaidOut = false;
 // The call to show when the graph is drawn next.
+/** @type {number | null} */
 let sought = null;
 
 // What ties calls together: dependencies, the call that submitted another, and the order of writing where it was the reason
@@ -65,16 +71,25 @@ function tie() {
 }
 
 // The same within the turn of a call.
+/** @param {number} number @param {number[]} others */
 const ofTurn = (number, others) => others.filter((other) => calls[other].turn === calls[number].turn);
+/** @param {number} number */
 const causes = (number) => ofTurn(number, before[number]);
+/** @param {number} number */
 const followers = (number) => ofTurn(number, behind[number]);
 
 // The calls of a turn in layers: each behind the last of its causes. A circle is entered at its first call.
+/** @param {Call[]} turn */
 function layers(turn) {
   const numbers = turn.map((call) => call.number);
-  const open = new Map(numbers.map((number) => [number, causes(number).length]));
-  const depth = new Map(numbers.map((number) => [number, 0]));
-  const ready = numbers.filter((number) => open.get(number) === 0);
+  // By the number of a call: how many causes are still open, and how deep it is.
+  /** @type {number[]} */
+  const open = [];
+  /** @type {number[]} */
+  const depth = [];
+  for (const number of numbers) [open[number], depth[number]] = [causes(number).length, 0];
+  const ready = numbers.filter((number) => open[number] === 0);
+  /** @type {Set<number>} */
   const done = new Set();
   let stuck = 0;
   while (done.size < numbers.length) {
@@ -87,41 +102,49 @@ function layers(turn) {
     done.add(number);
     for (const follower of followers(number)) {
       if (done.has(follower)) continue;
-      depth.set(follower, Math.max(depth.get(follower), depth.get(number) + 1));
-      open.set(follower, open.get(follower) - 1);
-      if (open.get(follower) === 0) ready.push(follower);
+      depth[follower] = Math.max(depth[follower], depth[number] + 1);
+      open[follower] -= 1;
+      if (open[follower] === 0) ready.push(follower);
     }
   }
   // In a long graph, a call that no other needs is placed near the calls written at the same time, not at the beginning.
   const LONG_GRAPH = 12;
   let reached = 0;
-  const length = Math.max(...depth.values()) + 1;
+  const length = numbers.reduce((most, number) => Math.max(most, depth[number]), 0) + 1;
   for (const number of numbers) {
-    reached = Math.max(reached, depth.get(number));
-    if (length > LONG_GRAPH && followers(number).length === 0) depth.set(number, reached);
+    reached = Math.max(reached, depth[number]);
+    if (length > LONG_GRAPH && followers(number).length === 0) depth[number] = reached;
   }
   // A call that others need is placed right before the first of them, so that edges are short.
   for (const number of [...done].reverse()) {
-    const depths = followers(number).map((follower) => depth.get(follower));
-    if (depths.length > 0) depth.set(number, Math.max(Math.min(...depths) - 1, depth.get(number)));
+    const depths = followers(number).map((follower) => depth[follower]);
+    if (depths.length > 0) depth[number] = Math.max(Math.min(...depths) - 1, depth[number]);
   }
+  /** @type {number[][]} */
   const found = [];
-  for (const number of numbers) (found[depth.get(number)] ??= []).push(number);
+  for (const number of numbers) (found[depth[number]] ??= []).push(number);
   return found.filter(Boolean);
 }
 
 // Puts the calls of each layer near those they are tied to.
+/** @param {number[][]} found */
 function untangle(found) {
-  const at = new Map();
-  const note = (layer) => layer.forEach((number, place) => at.set(number, (place + 0.5) / layer.length));
+  // By the number of a call: where it is in its layer, and where it would be.
+  /** @type {number[]} */
+  const at = [];
+  /** @type {number[]} */
+  const weight = [];
+  /** @param {number[]} layer */
+  const note = (layer) => layer.forEach((number, place) => { at[number] = (place + 0.5) / layer.length; });
   found.forEach(note);
+  /** @param {number[]} layer @param {(number: number) => number[]} tied */
   const sort = (layer, tied) => {
-    const weight = new Map(layer.map((number) => {
+    for (const number of layer) {
       const others = tied(number);
-      const sum = others.reduce((total, other) => total + at.get(other), 0);
-      return [number, others.length ? sum / others.length : at.get(number)];
-    }));
-    layer.sort((a, b) => weight.get(a) - weight.get(b) || a - b);
+      const sum = others.reduce((total, other) => total + at[other], 0);
+      weight[number] = others.length ? sum / others.length : at[number];
+    }
+    layer.sort((a, b) => weight[a] - weight[b] || a - b);
     note(layer);
   };
   for (let sweep = 0; sweep < 3; sweep += 1) {
@@ -131,6 +154,7 @@ function untangle(found) {
 }
 
 // The maximum number of calls above each other, so that the whole is about as wide as a screen.
+/** @param {number[][]} found */
 function rowsFor(found) {
   const longest = Math.max(...found.map((layer) => layer.length), 1);
   if (longest <= 14) return longest;
@@ -145,6 +169,7 @@ function rowsFor(found) {
 }
 
 // On a narrow screen, layers follow each other from top to bottom.
+/** @param {Call[][]} byTurn */
 function layOutTall(byTurn) {
   let top = 0;
   byTurn.forEach((turn, place) => {
@@ -164,6 +189,7 @@ function layOutTall(byTurn) {
   frame.right = (IN_ROW - 1) * TALL_ACROSS + WIDTH;
 }
 
+/** @param {boolean} isTall */
 function layOut(isTall) {
   isLaidOut = true;
   places.length = edges.length = bands.length = 0;
@@ -180,6 +206,7 @@ function layOut(isTall) {
   }
 }
 
+/** @param {Call[][]} byTurn */
 function layOutWide(byTurn) {
   let left = 0;
   byTurn.forEach((turn, place) => {
@@ -207,6 +234,7 @@ function layOutWide(byTurn) {
 }
 
 // Where an edge leaves its cause, where it enters its call, and how it bends. Calls in a column are joined by their sides.
+/** @param {Point} from @param {Point} to */
 function path(from, to) {
   const middle = HEIGHT / 2;
   if (!frame.isTall && from.x === to.x) {
@@ -230,25 +258,21 @@ function path(from, to) {
 }
 
 // The calls before and behind the chosen one, all the way.
+/** @returns {Set<number>} */
 function kin() {
-  const found = new Set();
-  if (state.chosen === null) return found;
+  const { chosen } = state;
+  if (chosen === null) return new Set();
+  /** @param {number[][]} next */
   const follow = (next) => {
-    const open = [state.chosen];
-    while (open.length > 0) {
-      for (const number of next(open.pop())) {
-        if (!found.has(number)) open.push(number);
-        found.add(number);
-      }
-    }
+    // The loop includes what is added to the set.
+    const found = new Set([chosen]);
+    for (const number of found) for (const other of next[number]) found.add(other);
+    return found;
   };
-  follow((number) => before[number]);
-  const led = [...found];
-  found.clear();
-  follow((number) => behind[number]);
-  return new Set([...led, ...found, state.chosen]);
+  return new Set([...follow(before), ...follow(behind)]);
 }
 
+/** @param {CanvasRenderingContext2D} context @param {Edge[]} list @param {Box} sight */
 function drawEdges(context, list, sight) {
   context.beginPath();
   for (const [cause, number] of list) {
@@ -280,6 +304,7 @@ function drawEdges(context, list, sight) {
 }
 
 // The text, truncated to so many pixels.
+/** @param {CanvasRenderingContext2D} context @param {string} whole @param {number} width */
 function fitted(context, whole, width) {
   let content = seen(whole);
   if (content.length > 60) content = `${content.slice(0, 60)}…`;
@@ -289,6 +314,7 @@ function fitted(context, whole, width) {
   return `${content.slice(0, length)}…`;
 }
 
+/** @param {CanvasRenderingContext2D} context @param {Call} call @param {Set<number>} related */
 function drawCall(context, call, related) {
   const { x, y } = places[call.number];
   const kindOfCall = kind(call);
@@ -331,8 +357,9 @@ function drawCall(context, call, related) {
 
 function drawGraph() {
   const plane = byId("plane");
-  const [context, width, height] = canvas(plane);
-  if (!context || calls.length === 0) return;
+  const drawn = canvas(plane);
+  if (drawn === null || calls.length === 0) return;
+  const { context, width, height } = drawn;
   const isTall = width < 600;
   if (!isLaidOut || frame.isTall !== isTall) layOut(isTall);
   if (!camera.isFree) fit(width, height);
@@ -353,8 +380,11 @@ function drawGraph() {
     for (const { name, x, y } of bands) context.fillText(name, x, y - 12 / Math.max(scale, 0.3));
   }
   const related = kin();
+  /** @param {Edge} edge */
   const isRelated = ([cause, number]) => related.has(cause) && related.has(number);
+  /** @param {Edge} edge */
   const isCritical = ([cause, number]) => calls[number].critical_cause === cause;
+  /** @param {Edge} edge */
   const isReason = ([cause, number]) => calls[number].because?.call === cause;
   const plain = edges.filter((edge) => !isRelated(edge) && !isCritical(edge) && !isReason(edge));
   context.lineWidth = Math.max(1, 0.6 / scale);
@@ -396,6 +426,7 @@ function wantGraph() {
 }
 
 // Shows all of it; at first, if it is too long to be made out so, its beginning.
+/** @param {number} width @param {number} height */
 function fit(width, height) {
   if (frame.isTall) {
     // All of a long graph is too small to read; its beginning is shown.
@@ -415,6 +446,7 @@ function fit(width, height) {
   camera.y = (height - frame.bottom * camera.scale) / 2;
 }
 
+/** @param {number} factor */
 function zoomGraph(factor, x = byId("plane").clientWidth / 2, y = byId("plane").clientHeight / 2) {
   const scale = Math.min(Math.max(camera.scale * factor, 0.005), 3);
   camera.x = x - ((x - camera.x) / camera.scale) * scale;
@@ -424,6 +456,7 @@ function zoomGraph(factor, x = byId("plane").clientWidth / 2, y = byId("plane").
   wantGraph();
 }
 
+/** @param {MouseEvent} event */
 function callAt(event) {
   const box = byId("plane").getBoundingClientRect();
   const x = (event.clientX - box.left - camera.x) / camera.scale;
@@ -434,20 +467,21 @@ function callAt(event) {
 }
 
 // The call next to the chosen one: its first cause, its first dependent, or the nearest above or below.
+/** @param {string} key @returns {number | undefined} */
 function neighbour(key) {
   if (state.chosen === null) return state.shown[0];
   if (key === "ArrowLeft") return before[state.chosen][0];
   if (key === "ArrowRight") return behind[state.chosen][0];
   const here = places[state.chosen];
+  /** @param {Point} place */
   const isBeyond = (place) => place.x === here.x && (key === "ArrowDown" ? place.y > here.y : place.y < here.y);
-  let best;
-  places.forEach((place, number) => {
-    const isNearer = best === undefined || Math.abs(place.y - here.y) < Math.abs(places[best].y - here.y);
-    if (isBeyond(place) && isNearer) best = number;
-  });
-  return best;
+  /** @param {number} number */
+  const distance = (number) => Math.abs(places[number].y - here.y);
+  const beyond = [...places.keys()].filter((number) => isBeyond(places[number]));
+  return beyond.sort((a, b) => distance(a) - distance(b))[0];
 }
 
+/** @param {number} number */
 function showInGraph(number) {
   const place = places[number];
   const plane = byId("plane");
@@ -466,7 +500,9 @@ function showInGraph(number) {
 }
 
 // One pointer moves the plane, two make it larger and smaller.
+/** @param {HTMLCanvasElement} plane */
 function buildPointers(plane) {
+  /** @type {Map<number, Point>} */
   const pointers = new Map();
   let moved = 0;
   const distance = () => {
@@ -499,6 +535,7 @@ function buildPointers(plane) {
       wantGraph();
     }
   });
+  /** @param {PointerEvent} event */
   const release = (event) => {
     const wasAlone = pointers.size === 1;
     pointers.delete(event.pointerId);

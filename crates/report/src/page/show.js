@@ -1,9 +1,9 @@
 // The page of `plaincall show`: shows the trace in it.
 
 addEventListener("DOMContentLoaded", () => {
-  listeners.opened.push(buildHead);
   buildFilters();
   buildTranscript();
+  listeners.opened.push(buildHead, showReply);
   buildViews();
   listeners.chosen.push(details);
   buildTimeline();
@@ -11,6 +11,6 @@ addEventListener("DOMContentLoaded", () => {
   openTrace(JSON.parse(byId("data").textContent));
   const [, wantedView, wanted] = /^#(transcript|timeline|graph)?\/?(?:call-(\d+))?$/.exec(location.hash) ?? [];
   view(isNarrow.matches ? wantedView ?? "transcript" : wantedView === "graph" ? "graph" : "timeline");
-  if (wanted !== undefined && calls[wanted]) choose(Number(wanted), "address");
+  if (wanted !== undefined && calls[Number(wanted)]) choose(Number(wanted), "address");
   performance.mark("shown");
 });

@@ -5,9 +5,11 @@ const rowHeight = () => (isNarrow.matches ? 44 : 24);
 const span = { from: 0, to: 1, first: 0, last: 1 };
 
 // The pieces of a call's row: what it did, from when to when.
+/** @param {Call} call */
 function pieces(call) {
   const kindOfCall = kind(call);
   const complete = call.complete_ms ?? end(call);
+  /** @type {[string, number, number][]} */
   const found = [["writing", call.appeared_ms, complete]];
   let free = complete;
   const path = call.is_critical ? " critical" : "";
@@ -25,8 +27,10 @@ function pieces(call) {
   return found.filter(([name, from, to]) => to > from || !/^w/.test(name));
 }
 
+/** @param {number} at */
 const share = (at) => ((at - span.from) / (span.to - span.from)) * 100;
 
+/** @param {string} className @param {number} from @param {number} to */
 function bar(className, from, to) {
   if (to < span.from || from > span.to) return null;
   const left = Math.max(share(from), 0);
@@ -36,6 +40,7 @@ function bar(className, from, to) {
   return element;
 }
 
+/** @param {number} place */
 function row(place) {
   const call = calls[state.shown[place]];
   const track = make("span", "track");
@@ -68,15 +73,19 @@ function row(place) {
 // rows to the start of the next.
 /** @type {Call[]} */
 let steps = [];
+/** @type {Map<number, number>} */
 const rowOf = new Map();
+/** @param {Call} call @param {number} from @param {number} to */
 function handOver(call, from, to) {
-  const rows = [rowOf.get(call.critical_cause), rowOf.get(call.number)];
+  const cause = call.critical_cause;
+  const rows = [cause, call.number].flatMap((number) => (number === null ? [] : rowOf.get(number) ?? []));
   const at = firstStart(call);
   const [first, last] = [Math.min(...rows), Math.max(...rows)];
-  if (rows.includes(undefined) || at === undefined || last < from || first > to) return [];
+  if (cause === null || rows.length < 2 || at === undefined || last < from || first > to) return [];
   // The middle of a bar.
+  /** @param {number} place */
   const middle = (place) => `${place * rowHeight() + (isNarrow.matches ? 32 : 12)}px`;
-  const wait = bar("hand-over", Math.min(end(calls[call.critical_cause]), at), at);
+  const wait = bar("hand-over", Math.min(end(calls[cause]), at), at);
   if (wait) wait.style.top = middle(rows[0]);
   const line = bar("hand-over across", at, at);
   if (line) {
@@ -96,12 +105,12 @@ function drawRows() {
   const lines = make("div", "hand-overs", null, track);
   byId("space").style.height = `${state.shown.length * rowHeight()}px`;
   byId("space").replaceChildren(lines, ...elements);
-  const isThere = state.chosen !== null && byId(`row-${state.chosen}`);
-  if (isThere) rows.setAttribute("aria-activedescendant", `row-${state.chosen}`);
+  if (state.chosen !== null && elements.some(({ id }) => id === `row-${state.chosen}`)) rows.setAttribute("aria-activedescendant", `row-${state.chosen}`);
   else rows.removeAttribute("aria-activedescendant");
 }
 
 // 1, 2 or 5 times a power of ten, so that labels do not touch.
+/** @param {number} length @param {number} most */
 function tick(length, most) {
   for (let power = 1; ; power *= 10) {
     for (const factor of [1, 2, 5]) {
@@ -110,6 +119,7 @@ function tick(length, most) {
   }
 }
 
+/** @param {number} ms */
 function label(ms) {
   if (ms === 0) return "0";
   if (ms % 1000 === 0) return `${ms / 1000} s`;
@@ -133,9 +143,11 @@ function drawAxis() {
 }
 
 function drawStrip() {
-  const [context, width, height] = canvas(byId("strip"));
-  if (!context) return;
+  const drawn = canvas(byId("strip"));
+  if (drawn === null) return;
+  const { context, width, height } = drawn;
   const scale = width / (span.last - span.first);
+  /** @param {number} at */
   const x = (at) => (at - span.first) * scale;
   const thickness = Math.min((height - 4) / Math.max(state.shown.length, 1), 6);
   state.shown.forEach((number, place) => {
@@ -173,6 +185,7 @@ function drawTimeline() {
   drawStrip();
 }
 
+/** @param {number} from @param {number} to */
 function setSpan(from, to) {
   const least = Math.max((span.last - span.first) / 100000, 2);
   const length = Math.min(Math.max(to - from, least), span.last - span.first);
@@ -188,6 +201,7 @@ function middle() {
 }
 
 // Makes the part of the time that is shown larger or smaller around a moment.
+/** @param {number} factor */
 function zoomTime(factor, around = middle()) {
   const half = (span.to - span.from) / 2;
   // A moment that is out of sight comes into the middle.
@@ -198,6 +212,7 @@ function zoomTime(factor, around = middle()) {
 
 function buildStrip() {
   const strip = byId("strip");
+  /** @param {PointerEvent} event */
   const at = (event) => {
     const box = strip.getBoundingClientRect();
     return span.first + ((event.clientX - box.left) / box.width) * (span.last - span.first);
@@ -229,7 +244,7 @@ function buildTimeline() {
   const rows = byId("rows");
   rows.addEventListener("scroll", () => requestAnimationFrame(drawRows), { passive: true });
   rows.addEventListener("click", (event) => {
-    const found = event.target.closest(".row");
+    const found = around(event, ".row");
     if (found) choose(Number(found.id.slice(4)), "timeline");
   });
   rows.addEventListener("wheel", (event) => {
@@ -242,7 +257,9 @@ function buildTimeline() {
   }, { passive: false });
   const page = () => Math.max(Math.floor(rows.clientHeight / rowHeight()) - 1, 1);
   rows.addEventListener("keydown", (event) => {
-    const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page(), PageUp: -page(), Home: -Infinity, End: Infinity }[event.key];
+    /** @type {Record<string, number>} */
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page(), PageUp: -page(), Home: -Infinity, End: Infinity };
+    const by = steps[event.key];
     if (by !== undefined) step(by, "key");
     else if (event.key === "+") zoomTime(0.5);
     else if (event.key === "-") zoomTime(2);
@@ -255,7 +272,7 @@ function buildTimeline() {
   byId("time-all").addEventListener("click", () => setSpan(span.first, span.last));
   buildStrip();
   listeners.chosen.push((number, from) => {
-    const place = state.shown.indexOf(number);
+    const place = number === null ? -1 : state.shown.indexOf(number);
     const top = place * rowHeight();
     const isInSight = top >= rows.scrollTop && top + rowHeight() <= rows.scrollTop + rows.clientHeight;
     if (place >= 0 && from !== "timeline" && !isInSight) rows.scrollTop = top - rows.clientHeight / 2;

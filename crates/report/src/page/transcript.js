@@ -56,7 +56,6 @@ function ending(turn) {
 }
 
 function showReply() {
-  cards.clear();
   // Parts that are out of sight cost no layout.
   const PART = 40;
   const parts = [];
@@ -87,16 +86,16 @@ function showReply() {
 
 function buildTranscript() {
   const transcript = byId("transcript");
-  listeners.opened.push(showReply);
+  listeners.opened.push(() => cards.clear());
   transcript.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-call]");
+    const button = around(event, "[data-call]");
     if (button) choose(Number(button.dataset.call), "transcript");
   });
   /** @type {HTMLElement | undefined} */
   let last;
   listeners.chosen.push((number, from) => {
     last?.removeAttribute("aria-current");
-    last = cards.get(number);
+    last = number === null ? undefined : cards.get(number);
     last?.setAttribute("aria-current", "true");
     if (from !== "transcript") last?.scrollIntoView({ block: "center" });
   });

@@ -22,12 +22,12 @@ function view(name) {
 function buildViews() {
   const tabs = () => [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[role=tab]"))].filter((tab) => tab.offsetParent !== null);
   byId("views").addEventListener("click", (event) => {
-    const tab = event.target.closest("[role=tab]");
+    const tab = around(event, "[role=tab]");
     if (tab) view(tab.id.slice(4));
   });
   byId("views").addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!by) return;
+    const by = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : null;
+    if (by === null) return;
     const all = tabs();
     const next = all[(all.findIndex((tab) => tab === document.activeElement) + by + all.length) % all.length];
     view(next.id.slice(4));
@@ -37,7 +37,9 @@ function buildViews() {
     if (!isNarrow.matches && document.body.dataset.view === "transcript") view(defaultView());
   });
   addEventListener("resize", () => notify("resized"));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => notify("resized"));
+  for (const colors of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
+    matchMedia(colors).addEventListener("change", () => notify("resized"));
+  }
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") {
@@ -45,7 +47,7 @@ function buildViews() {
       else choose(null, "key");
       return;
     }
-    if (/** @type {HTMLElement} */ (event.target).closest("input, textarea, select")) return;
+    if (around(event, "input, textarea, select")) return;
     const number = Number(event.key);
     const numbered = tabs().filter((tab) => !tab.classList.contains("narrow"))[number - 1];
     /** @type {Record<string, () => void>} */

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use plaincall_probe::{Attempt, Author, Report, SharedResult, Task};
+use plaincall_report::page::COLORS;
 use tempfile::Builder;
 
 use crate::commands::probe::table::{FIGURES, cell, duration, task_cell};
@@ -44,7 +45,7 @@ pub(super) fn page(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"content-security-policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>{model}: ways to call tools</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <title>{model}: ways to call tools</title>\n<style>\n{COLORS}{STYLE}</style>\n</head>\n<body>\n\
          <h1>{model}: ways to call tools</h1>\n"
     );
     let _ = writeln!(

@@ -1,0 +1,112 @@
+// How soon the page shows an edit. The figures are printed; the limits leave room for slow machines.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { withPage } from "./browser.mjs";
+
+const TOOLS = '[{"name": "Look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]}}]';
+const call = (number) => `Text ${number} of the reply, which goes on for a while.\n!!!GADGET_START:Look:l${number}\n!!!ARG:at\nvalue ${number}\n!!!GADGET_END\n`;
+const EDITS = 3;
+
+/** A reply of so many bytes whose calls have so many bytes of text between them. */
+function reply(size, between) {
+  let text = "";
+  for (let number = 0; text.length < size; number += 1) text += `${call(number)}${"word ".repeat(between / 5)}\n`;
+  return text;
+}
+
+/** Types some keys into the reply. Returns for each how long it took until the page showed it, and for how long the page did nothing else. */
+async function edits(page) {
+  const found = [];
+  await page.evaluate(() => {
+    const area = document.getElementById("reply");
+    area.focus();
+    area.setSelectionRange(0, 0);
+    globalThis.shows = (key) => new Promise((resolve) => {
+      area.addEventListener("input", () => {
+        const begun = performance.now();
+        const beats = new MessageChannel();
+        let [last, longest, isOver] = [begun, 0, false];
+        beats.port1.onmessage = () => {
+          const now = performance.now();
+          longest = Math.max(longest, now - last);
+          last = now;
+          if (!isOver) beats.port2.postMessage(null);
+        };
+        beats.port2.postMessage(null);
+        const look = () => {
+          if (!document.getElementById("transcript").textContent.startsWith(key)) return requestAnimationFrame(look);
+          const took = performance.now() - begun;
+          // The work behind the frame, such as the link, blocks the page too.
+          return setTimeout(() => {
+            isOver = true;
+            resolve([took, longest]);
+          }, 300);
+        };
+        requestAnimationFrame(look);
+      }, { once: true });
+    });
+  });
+  for (let number = 0; number < EDITS; number += 1) {
+    const key = String.fromCharCode(97 + number);
+    await page.keyboard.press("Home");
+    await page.evaluate((it) => { globalThis.edit = shows(it); }, key);
+    await page.keyboard.type(key);
+    found.push(await page.evaluate(() => edit));
+  }
+  return found;
+}
+
+const CASES = [
+  { name: "10 kB, 10 calls", size: 10_000, between: 900, limits: [400, 100] },
+  { name: "10 kB, 64 calls", size: 10_000, between: 0, limits: [400, 100] },
+  { name: "1 MB, 1,000 calls", size: 1_000_000, between: 900, limits: [1500, 1000] },
+  { name: "1 MB, 7,000 calls", size: 1_000_000, between: 0, limits: [2500, 2000] },
+];
+
+for (const { name, size, between, limits } of CASES) {
+  test(`an edit of a reply: ${name}`, () => withPage({}, async (page) => {
+    await page.fill("#definitions", TOOLS);
+    await page.setInputFiles("#file", { name: "reply.txt", mimeType: "text/plain", buffer: Buffer.from(reply(size, between)) });
+    await page.waitForFunction(() => document.body.dataset.mode === "reply");
+    await page.click("#tab-input");
+    const found = await edits(page);
+    // A busy machine delays some of them.
+    const [shown, blocked] = [0, 1].map((at) => Math.min(...found.map((times) => times[at])));
+    const elements = await page.evaluate(() => document.querySelectorAll("#transcript *").length);
+    console.log(`${name}: an edit is shown after ${Math.round(shown)} ms and blocks the page for ${Math.round(blocked)} ms; the reply has ${elements} elements`);
+    assert.ok(shown < limits[0] && blocked < limits[1], JSON.stringify(found));
+    assert.ok(elements < 2000, `${elements} elements`);
+    // The calls are read when they are shown.
+    assert.equal(await page.evaluate(() => calls.length), 0);
+    await page.click("#tab-calls");
+    const expected = await page.evaluate(() => Number(/^[\d,]+/.exec(document.getElementById("meta").textContent)[0].replaceAll(",", "")));
+    assert.equal(await page.locator(".call-node").count(), expected);
+  }));
+}
+
+test("a long reply gets its colours where it is looked at", () => withPage({}, async (page) => {
+  await page.setInputFiles("#file", { name: "reply.txt", mimeType: "text/plain", buffer: Buffer.from(reply(200_000, 0)) });
+  await page.waitForFunction(() => document.body.dataset.mode === "reply");
+  const isMarked = (place) => page.waitForFunction((it) => {
+    const box = document.getElementById("transcript").getBoundingClientRect();
+    const element = document.elementFromPoint(box.left + 30, box.top + box.height * it);
+    return element?.closest(".piece-of-text") !== null;
+  }, place);
+  await isMarked(0.2);
+  const all = await page.evaluate(() => document.querySelectorAll("#transcript .piece-of-text").length);
+  for (const share of [0.5, 1]) {
+    await page.evaluate((it) => { const box = document.getElementById("transcript"); box.scrollTop = it * box.scrollHeight; }, share);
+    await isMarked(0.5);
+  }
+  assert.ok(await page.evaluate(() => document.querySelectorAll("#transcript .piece-of-text").length) > all);
+  // The text is whole, so that the browser finds words in it.
+  assert.equal(await page.evaluate(() => document.getElementById("transcript").textContent), reply(200_000, 0));
+  // A call far away is shown from its place.
+  await page.click("#tab-calls");
+  await page.locator(".call-node summary").last().click();
+  await page.locator(".call-node").last().getByRole("button", { name: /^line/ }).click();
+  assert.match(await page.locator("#transcript .current").textContent(), /^!!!GADGET_START:Look:l\d+\n$/);
+  assert.ok(await page.locator("#transcript .current").isVisible());
+  assert.ok(await page.locator("#transcript .chosen").count() > 1);
+}));
