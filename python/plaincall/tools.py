@@ -189,6 +189,9 @@ def _with_pydantic(
 ) -> tuple[Json, Callable[[Mapping[str, Any]], Mapping[str, Any]]]:
     try:
         pydantic = importlib.import_module("pydantic")
+        # `pydantic` does not load these before they are used.
+        field_info = importlib.import_module("pydantic.fields").FieldInfo
+        user_error = importlib.import_module("pydantic.errors").PydanticUserError
     except ImportError:
         foreign = [parameter.name for parameter in parameters if _schema(hints[parameter.name]) is None]
         raise DefinitionError(
@@ -200,7 +203,7 @@ def _with_pydantic(
         if parameter.name in descriptions:
             hint = typing.Annotated[hint, pydantic.Field(description=descriptions[parameter.name])]
         given: dict[str, Any] = {}
-        if isinstance(parameter.default, pydantic.fields.FieldInfo):
+        if isinstance(parameter.default, field_info):
             hint = typing.Annotated[hint, parameter.default]
         elif parameter.default is not parameter.empty:
             given["default"] = parameter.default
@@ -210,7 +213,7 @@ def _with_pydantic(
     try:
         model = pydantic.create_model(name, __config__=config, **fields)
         schema = model.model_json_schema()
-    except pydantic.errors.PydanticUserError as error:
+    except user_error as error:
         raise DefinitionError(f"`{name}`: pydantic has no JSON Schema for its type hints: {error}") from error
     schema.pop("title", None)
 

@@ -299,5 +299,19 @@ def test_the_import_needs_no_other_package() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_hints_of_pydantic_in_a_program_that_has_not_loaded_its_modules() -> None:
+    program = (
+        "import datetime, plaincall as pc\n"
+        "def plan(day: datetime.date, days: int = 5) -> str: return str(day)\n"
+        "assert pc.tool(plan).parameters['properties']['day']['format'] == 'date'\n"
+        "class Own: pass\n"
+        "def place(where: Own) -> str: return ''\n"
+        "try: pc.tool(place)\n"
+        "except pc.DefinitionError as error: assert 'pydantic has no JSON Schema' in str(error)\n"
+        "else: raise AssertionError\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 if __name__ == "__main__":
     print("python soak:", soak(float(sys.argv[1])))
