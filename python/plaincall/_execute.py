@@ -46,7 +46,8 @@ async def execute(
     an object, a set as a list, and a value that JSON does not have as its `str`. A value that cannot be written as JSON becomes
     its `str`. If that raises an exception too, the error of the result states that the tool ran.
 
-    Calls that another toolbox has read, or `parse` alone, are validated first.
+    Calls that another toolbox has read, or `parse` alone, are validated first. Of these, calls without an end marker are
+    rejected, unless the next call ended them and their tool only reads, or the toolbox has `unclosed="run"`.
 
     Calls that were probably meant to end earlier (`Call.held`) run only if `approve` is given and approves them.
     """

@@ -115,6 +115,47 @@ async def test_calls_that_the_toolbox_has_not_read_are_validated() -> None:
     assert sorted(ran) == [7, 8]
 
 
+async def test_calls_that_cannot_be_validated_are_rejected() -> None:
+    tools = pc.Toolbox([{"name": "save"}])
+    [emoji] = pc.parse("🛠️[save]\n🛠️[/end]\n", pc.Dialect.emoji()).calls
+    assert emoji.may_run and emoji.arguments is None
+    calls = [emoji, emoji]
+    itself: dict[str, Any] = {}
+    itself["a"] = itself
+    for value in (float("nan"), {1}, itself, "\ud800"):
+        calls += pc.parse(call("save", f"c{len(calls)}")).calls
+        calls[-1].arguments["a"] = value  # type: ignore[index]
+    results = await pc.execute(tools, calls)
+    assert [one.status for one in results] == ["rejected"] * 6, results
+    assert results[0].error == "its arguments were not read, or are no JSON object; use the calls of a toolbox"
+
+
+async def test_calls_without_an_end_marker_that_the_toolbox_has_not_read() -> None:
+    ran: list[str] = []
+
+    def save(text: str) -> None:
+        ran.append(text)
+
+    def read(text: str) -> None: ...
+
+    tools, reading = pc.Toolbox([save]), pc.Toolbox([pc.tool(name="save", effect="read")(read)])
+    # The other toolbox decides that such a call may run, because its tool only reads.
+    calls = reading.parse("!!!GADGET_START:save\n!!!ARG:text\nHalf of the", stop="end_of_file").calls
+    assert calls[0].may_run
+    [result] = await pc.execute(tools, calls)
+    assert result.status == "rejected" and "may be truncated" in str(result.error)
+    # The second call may be part of the text of the first one.
+    text = "!!!GADGET_START:save\n!!!ARG:text\nAn example:\n" + call("save", "b", text="quoted")
+    calls = reading.parse(text, stop="natural").calls
+    assert [one.may_run for one in calls] == [True, True]
+    results = await pc.execute(tools, calls)
+    assert [one.status for one in results] == ["rejected", "rejected"] and ran == []
+    assert "the next call begins before" in str(results[0].error)
+    assert "may be part of its text" in str(results[1].error)
+    lenient = pc.Toolbox([save], unclosed="run")
+    assert [one.status for one in await pc.execute(lenient, calls)] == ["ok", "ok"]
+
+
 async def test_functions_run_in_threads() -> None:
     results, _ = await run(call("thread", "t") + call("late", "l"))
     assert results == [("ok", "false"), ("ok", "late")]
