@@ -125,12 +125,18 @@ class Exchange(_Pending):
                 if upstream.is_success:
                     asked.begin_answer(upstream.headers.get("content-type", ""))
                     usage = Usage()
-                    for chunk in upstream.iter_bytes():
-                        piece, flow = asked.feed(chunk)
-                        if piece:
-                            yield piece
-                        if usage.is_over(flow, len(chunk)):
-                            break
+                    flow = 0
+                    try:
+                        for chunk in upstream.iter_bytes():
+                            piece, flow = asked.feed(chunk)
+                            if piece:
+                                yield piece
+                            if usage.is_over(flow, len(chunk)):
+                                break
+                    except self.translation.http.TransportError:
+                        # The reply is complete, and has no usage.
+                        if flow != USAGE_ONLY:
+                            raise
                     piece, more = asked.end()
                 else:
                     piece, more = asked.fail(upstream.status_code, upstream.read())
@@ -159,12 +165,18 @@ class AsyncExchange(_Pending):
                     chunks = upstream.aiter_bytes()
                     flow = 0
                     # A deadline for each chunk would take more time than its translation.
-                    while (chunk := await (usage.next(chunks) if flow == USAGE_ONLY else anext(chunks, None))) is not None:
-                        piece, flow = asked.feed(chunk)
-                        if piece:
-                            yield piece
-                        if usage.is_over(flow, len(chunk)):
-                            break
+                    try:
+                        while (
+                            chunk := await (usage.next(chunks) if flow == USAGE_ONLY else anext(chunks, None))
+                        ) is not None:
+                            piece, flow = asked.feed(chunk)
+                            if piece:
+                                yield piece
+                            if usage.is_over(flow, len(chunk)):
+                                break
+                    except self.translation.http.TransportError:
+                        if flow != USAGE_ONLY:
+                            raise
                     piece, more = asked.end()
                 else:
                     piece, more = asked.fail(upstream.status_code, await upstream.aread())

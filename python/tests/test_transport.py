@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import anthropic
@@ -12,7 +13,7 @@ import httpx
 import httpx2
 import openai
 import pytest
-from scripted import CALL, INVALID, QUESTION, WEATHER, Model, completion_of, stream_of
+from scripted import CALL, DONE, INVALID, QUESTION, WEATHER, Model, completion_of, stream_of
 
 import plaincall.http
 import plaincall.httpx
@@ -160,6 +161,47 @@ async def test_a_model_server_that_keeps_its_stream_open(library: str, monkeypat
     assert "get_weather" in response.text
     assert response.text.endswith("data: [DONE]\n\n")
     assert model.closed == 1
+
+
+class Broken(Model):
+    """Its connection breaks instead of the last piece, or of the first."""
+
+    def __init__(self, error: Exception, is_early: bool) -> None:
+        super().__init__(CALL)
+        self.error, self.is_early = error, is_early
+
+    def answer(self, *request: Any) -> Any:
+        status, content_type, pieces = super().answer(*request)
+
+        def broken() -> Iterator[bytes]:
+            for piece in pieces:
+                if self.is_early or piece == DONE:
+                    raise self.error
+                yield piece
+
+        return status, content_type, broken()
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+@pytest.mark.parametrize("error", ["ReadTimeout", "RemoteProtocolError"])
+async def test_a_connection_that_breaks_after_the_end_of_a_reply(library: str, error: str) -> None:
+    kind = getattr(LIBRARIES[library], error)
+    request = {"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": True}
+    one, other = Broken(kind("broken"), False), Broken(kind("broken"), False)
+    async with async_client(library, other) as client:
+        responses = [await client.post(f"{BASE}/chat/completions", json=request)]
+    with sync_client(library, one) as client:
+        responses.append(client.post(f"{BASE}/chat/completions", json=request))
+    for response, model in zip(responses, (other, one), strict=True):
+        assert "get_weather" in response.text and "error" not in response.text
+        assert response.text.endswith("data: [DONE]\n\n")
+        assert model.closed == 1
+    # Before the end of a reply it is an error.
+    async with async_client(library, Broken(kind("broken"), True)) as client:
+        with pytest.raises(kind):
+            await client.post(f"{BASE}/chat/completions", json=request)
+    with sync_client(library, Broken(kind("broken"), True)) as client, pytest.raises(kind):
+        client.post(f"{BASE}/chat/completions", json=request)
 
 
 @pytest.mark.parametrize("library", ["httpx", "httpx2"])
