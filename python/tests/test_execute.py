@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import pickle
+import sys
 import threading
+import time
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 import plaincall as pc
+from plaincall import _execute
 
 
 def call(tool: str, call_id: str, /, *dependencies: str, **arguments: Any) -> str:
@@ -161,6 +165,73 @@ async def test_functions_run_in_threads() -> None:
     assert results == [("ok", "false"), ("ok", "late")]
 
 
+class Place(BaseModel):
+    name: str
+
+
+def known(place: Place) -> Place:
+    if place.name == "Oz":
+        raise ValueError("there is no such place")
+    return place
+
+
+class Unreadable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("secret")
+
+
+async def test_anything_that_a_tool_raises_is_the_error_of_its_call() -> None:
+    def unreadable() -> None:
+        raise Unreadable
+
+    async def unreadable_later() -> None:
+        raise Unreadable
+
+    def leave() -> None:
+        sys.exit(3)
+
+    async def leave_later() -> None:
+        sys.exit(3)
+
+    async def slow() -> str:
+        await asyncio.sleep(0.05)
+        return "done"
+
+    tools = pc.Toolbox([unreadable, unreadable_later, leave, leave_later, slow])
+    calls = tools.parse("".join(call(name, name) for name in tools)).calls
+    results = await pc.execute(tools, calls)
+    assert [one.error for one in results] == ["Unreadable", "Unreadable", "SystemExit: 3", "SystemExit: 3", None]
+    assert results[-1].output == "done"
+    for approve in (leave, leave_later):
+        results = await pc.execute(tools, calls, approve=lambda call, approve=approve: approve())  # type: ignore[misc]
+        assert {one.error for one in results} == {"the approval of this call failed: SystemExit"}
+    # A call that was changed after it was read.
+    [changed] = tools.parse(call("slow", "s")).calls
+    assert changed.arguments is not None
+    changed.arguments.update({"other": 1})
+    [result] = await pc.execute(tools, [changed])
+    assert result.status == "error" and "TypeError" in str(result.error)
+
+
+async def test_arguments_that_pydantic_rejects() -> None:
+    ran: list[object] = []
+
+    def plan(day: datetime.date, at: Annotated[Place, AfterValidator(known)]) -> None:
+        ran.append(day)
+
+    plan.__annotations__.update(day=datetime.date, at=Annotated[Place, AfterValidator(known)])
+    tools = pc.Toolbox([plan])
+    values = {"day": "2026-06-31", "at/name": "Rome"}
+    text = call("plan", "a", **values) + call("plan", "b", **{**values, "day": "2026-06-30", "at/name": "Oz"})
+    calls = tools.parse(text + call("plan", "c", "a", **values)).calls
+    assert all(one.may_run for one in calls)
+    first, second, third = await pc.execute(tools, calls)
+    assert (first.status, second.status, third.status, ran) == ("rejected", "rejected", "skipped", [])
+    assert str(first.error).startswith("the argument `day` is invalid: Input should be a valid date")
+    assert second.error == "the argument `at` is invalid: Value error, there is no such place"
+    assert not any(word in str(first.error) for word in ("https", "2026", "pydantic"))
+
+
 async def test_at_most_so_many_calls_run_at_once() -> None:
     text = "".join(call("work", f"c{index}", name=f"c{index}", seconds=0.01) for index in range(4))
     _, log = await run(text, concurrency=1)
@@ -171,6 +242,65 @@ async def test_a_time_limit() -> None:
     results, log = await run(call("work", "a", name="a", seconds=60), timeout=0.02)
     assert results == [("error", "timed out after 0.02 seconds")]
     assert log == ["start a", "cancelled a"]
+
+
+async def test_the_wait_for_a_thread_is_not_in_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_execute, "MOST_THREADS", 2)
+
+    def work(name: str) -> str:
+        time.sleep(0.2)
+        return name
+
+    tools = pc.Toolbox([work])
+    calls = tools.parse("".join(call("work", f"c{index}", name=index) for index in range(6))).calls
+    begun = time.monotonic()
+    results = await pc.execute(tools, calls, timeout=0.5)
+    assert [one.output for one in results] == list("012345"), results
+    assert time.monotonic() - begun > 0.55
+
+
+async def test_as_many_functions_as_allowed_run_in_threads() -> None:
+    together = threading.Barrier(40, timeout=10)
+
+    def work(name: str) -> str:
+        return f"{together.wait() >= 0}"
+
+    tools = pc.Toolbox([work])
+    calls = tools.parse("".join(call("work", f"c{index}", name=index) for index in range(40))).calls
+    results = await pc.execute(tools, calls, concurrency=40)
+    assert {one.output for one in results} == {"True"}, results
+
+
+async def test_a_function_in_a_thread_goes_on_after_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_execute, "MOST_THREADS", 1)
+    end = threading.Event()
+
+    def hang(name: str) -> str:
+        return f"{end.wait(10)}"
+
+    def late() -> Any:
+        return asyncio.sleep(60)
+
+    tools = pc.Toolbox([hang, late])
+    before = threading.active_count()
+    text = call("hang", "a", name="a") + call("hang", "b", name="b") + call("late", "l")
+    results = await pc.execute(tools, tools.parse(text).calls, timeout=0.1)
+    assert [one.error for one in results] == [
+        "timed out after 0.1 seconds; it still runs, and may still take effect",
+        "timed out after 0.1 seconds; it still runs, and may still take effect",
+        "timed out after 0.1 seconds",
+    ]
+    assert threading.active_count() == before + 2
+    end.set()
+    while threading.active_count() > before:
+        await asyncio.sleep(0.001)
+
+
+async def test_an_invalid_number_of_calls() -> None:
+    tools, _ = toolbox()
+    for concurrency in (0, -1):
+        with pytest.raises(ValueError, match=f"`concurrency`: found {concurrency}, expected a whole number of at least"):
+            await pc.execute(tools, [], concurrency=concurrency)
 
 
 async def test_approval() -> None:
@@ -305,10 +435,6 @@ async def test_outputs() -> None:
     [result] = await pc.execute(tools, tools.parse(call("give", "g")).calls)
     assert (result.output, result.value) == ('{"ä": [1, null]}', {"ä": [1, None]})
     assert "Output:" in tools.results([result])
-
-
-class Place(BaseModel):
-    name: str
 
 
 @dataclass
