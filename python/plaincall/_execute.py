@@ -49,7 +49,7 @@ async def execute(
     Raises `ValueError` if `concurrency` is below 1.
 
     A coroutine function runs in the event loop, any other function in a thread, at most 64 at the same time. Threads cannot be
-    cancelled: after a time limit or a cancellation, their functions go on.
+    cancelled: after a time limit or a cancellation, their functions continue.
     `approve` is asked before each call, and an exception of it denies the call. Other calls run meanwhile. A coroutine function
     may be asked about several calls at the same time, any other function about one after another. `concurrency` is the maximum
     number of calls that run at the same time, and `timeout` the maximum time of each in seconds, without the wait for a thread.

@@ -108,8 +108,8 @@ def tool(
 
     A default that JSON does not have, such as an infinity, is not in the schema.
 
-    Raises `DefinitionError` if a parameter has no type hint, or one that cannot be read or is not supported, if a description is
-    no Unicode, and for generator functions and objects that are not functions.
+    Raises `DefinitionError` if a parameter has no type hint, or one that cannot be read or is not supported, if a description has half of a
+    character, and for generator functions and objects that are not functions.
     """
 
     def make(function: Callable[..., Any]) -> Tool:

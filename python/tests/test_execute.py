@@ -131,7 +131,7 @@ async def test_calls_that_cannot_be_validated_are_rejected() -> None:
         calls[-1].arguments["a"] = value  # type: ignore[index]
     results = await pc.execute(tools, calls)
     assert [one.status for one in results] == ["rejected"] * 6, results
-    assert results[0].error == "its arguments were not read, or are no JSON object; use the calls of a toolbox"
+    assert results[0].error == "its arguments were not read, or are not a JSON object; use the calls of a toolbox"
 
 
 async def test_calls_without_an_end_marker_that_the_toolbox_has_not_read() -> None:

@@ -260,7 +260,7 @@ impl ReplyCheck {
         }
         let Some(arguments) = call.arguments else {
             return Some(
-                "its arguments were not read, or are no JSON object; use the calls of a toolbox"
+                "its arguments were not read, or are not a JSON object; use the calls of a toolbox"
                     .to_owned(),
             );
         };
