@@ -289,6 +289,24 @@ def test_the_end_of_the_interpreter(parsed: str) -> None:
         assert (ended.returncode, ended.stderr) == (0, b"")
 
 
+def test_a_second_interpreter_cannot_import_it() -> None:
+    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    program = (
+        f"import {name} as interpreters, threading, plaincall as pc\n"
+        "from test_process import counted_during\n"
+        "for _ in range(2):\n"
+        "    other = interpreters.create()\n"
+        "    try: failed = interpreters.run_string(other, 'import plaincall')\n"
+        "    except Exception as error: failed = error\n"
+        "    interpreters.destroy(other)\n"
+        "    assert 'another interpreter' in str(failed) or 'subinterpreters' in str(failed), failed\n"
+        # Long texts still release the lock.
+        "counted, seconds = counted_during(lambda: pc.near_misses('!!!GADGET_STAR\\n!' * (1 << 22), pc.Dialect.block()))\n"
+        "assert counted > 30 * seconds, (counted, seconds)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parent)
+
+
 def test_the_import_needs_no_other_package() -> None:
     program = (
         "import sys, plaincall as pc\n"
