@@ -187,7 +187,9 @@ def test_batches_that_do_not_match_their_schema() -> None:
     for array in (pyarrow.array([1, 2]), pyarrow.array(["abc", "def"], pyarrow.large_string())):
         batch = pyarrow.record_batch([array], names=["text"])
         reader = pyarrow.RecordBatchReader.from_batches(schema, iter([batch]))
-        with pytest.raises(Exception, match=r"the batch 1 does not match the schema of its table; its columns are text: "):
+        with pytest.raises(
+            Exception, match=r"the batch 1 does not match the schema of its table; its columns are text: "
+        ):
             pyarrow.table(pc.table(reader))
     good = pyarrow.record_batch([pyarrow.array([CALL])], names=["text"])
     reader = pyarrow.RecordBatchReader.from_batches(schema, iter([good, good]))
@@ -217,7 +219,9 @@ def test_categories() -> None:
     types = [getattr(pyarrow, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)]
     arrays = [pyarrow.array(texts).dictionary_encode().cast(pyarrow.dictionary(one, pyarrow.string())) for one in types]
     # Keys and values may be null.
-    arrays.append(pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1, 2, 0]), pyarrow.array([CALL, None, "Look."])))
+    arrays.append(
+        pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1, 2, 0]), pyarrow.array([CALL, None, "Look."]))
+    )
     for data in (frame, pandas_frame, *(pyarrow.table({"text": array}) for array in arrays)):
         assert rows_of(pc.table(data)) == wanted
 

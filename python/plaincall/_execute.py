@@ -174,7 +174,7 @@ async def _result(call: Call, ended: Coroutine[Any, Any, Outcome]) -> Result:
         value, error = await ended
     except (Exception, SystemExit) as failed:
         # No thread could be started.
-        error = failed
+        value, error = None, failed
     if error is not None:
         return Result(call.id, call.name, error=_described(error), status="error")
     try:
@@ -227,7 +227,11 @@ class _Thread:
                 ended = None, error
             # The loop may have been closed meanwhile.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(lambda: future.done() or future.set_result(ended))
+                loop.call_soon_threadsafe(finish, ended)
+
+        def finish(ended: tuple[Any, BaseException | None]) -> None:
+            if not future.done():
+                future.set_result(ended)
 
         self.thread = threading.Thread(target=run, name="plaincall.execute")
         self.thread.start()

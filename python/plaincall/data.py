@@ -163,7 +163,9 @@ class _Reader:
             found = batch.schema
             if found.names != schema.names or found.types != schema.types:
                 columns = ", ".join(f"{field.name}: {field.type}" for field in found)
-                raise ValueError(f"the batch {number} does not match the schema of its table; its columns are {columns}")
+                raise ValueError(
+                    f"the batch {number} does not match the schema of its table; its columns are {columns}"
+                )
             yield batch
 
 

@@ -305,7 +305,9 @@ def _problems(error: Any) -> str:
     """Returns what is wrong with arguments, from an error of pydantic, without its values and addresses."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     places = ("/".join(str(part) for part in problem["loc"]) for problem in problems)
-    return "; ".join(f"the argument `{place}` is invalid: {problem['msg']}" for place, problem in zip(places, problems, strict=True))
+    return "; ".join(
+        f"the argument `{place}` is invalid: {problem['msg']}" for place, problem in zip(places, problems, strict=True)
+    )
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:

@@ -94,7 +94,7 @@ async def test_failures_are_results() -> None:
 
 
 async def test_calls_that_the_toolbox_has_not_read_are_validated() -> None:
-    ran: list[object] = []
+    ran: list[int] = []
 
     def add(number: int) -> None:
         ran.append(number)
@@ -299,7 +299,9 @@ async def test_a_function_in_a_thread_goes_on_after_its_time_limit(monkeypatch: 
 async def test_an_invalid_number_of_calls() -> None:
     tools, _ = toolbox()
     for concurrency in (0, -1):
-        with pytest.raises(ValueError, match=f"`concurrency`: found {concurrency}, expected a whole number of at least"):
+        with pytest.raises(
+            ValueError, match=f"`concurrency`: found {concurrency}, expected a whole number of at least"
+        ):
             await pc.execute(tools, [], concurrency=concurrency)
 
 

@@ -148,9 +148,9 @@ def test_hints_that_are_missing_or_unsupported(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_only_the_hints_of_parameters_are_read() -> None:
-    def found(a: "int", b: "list[Literal['x']]") -> "Missing": ...  # type: ignore[name-defined]  # noqa: F821
+    def found(a: int, b: list[Literal["x"]]) -> Missing: ...  # type: ignore[name-defined]  # noqa: F821
 
-    def lost(a: int, b: "Missing") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+    def lost(a: int, b: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
     @functools.wraps(found)
     def wrapped(*positional: Any, **named: Any) -> Any: ...
