@@ -13,6 +13,8 @@ from plaincall._plaincall import Adapter, Asked, Dialect, ErrorResponse, TokenCo
 
 _LOG = logging.getLogger("plaincall")
 
+READ_ON = 0
+"""The flow of an answer whose reply has not ended."""
 STOP = 2
 """The flow of an answer that need not be read on."""
 USAGE_ONLY = 1
