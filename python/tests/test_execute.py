@@ -274,15 +274,16 @@ async def test_as_many_functions_as_allowed_run_in_threads() -> None:
 async def test_a_function_in_a_thread_goes_on_after_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_execute, "MOST_THREADS", 1)
     end = threading.Event()
+    threads: list[threading.Thread] = []
 
     def hang(name: str) -> str:
+        threads.append(threading.current_thread())
         return f"{end.wait(10)}"
 
     def late() -> Any:
         return asyncio.sleep(60)
 
     tools = pc.Toolbox([hang, late])
-    before = threading.active_count()
     text = call("hang", "a", name="a") + call("hang", "b", name="b") + call("late", "l")
     results = await pc.execute(tools, tools.parse(text).calls, timeout=0.1)
     assert [one.error for one in results] == [
@@ -290,10 +291,11 @@ async def test_a_function_in_a_thread_goes_on_after_its_time_limit(monkeypatch: 
         "timed out after 0.1 seconds; it still runs, and may still take effect",
         "timed out after 0.1 seconds",
     ]
-    assert threading.active_count() == before + 2
+    assert [one.is_alive() for one in threads] == [True, True]
     end.set()
-    while threading.active_count() > before:
-        await asyncio.sleep(0.001)
+    for one in threads:
+        one.join(10)
+        assert not one.is_alive()
 
 
 async def test_an_invalid_number_of_calls() -> None:
