@@ -181,6 +181,72 @@ def test_an_error_of_the_input_is_passed_on() -> None:
         result.read_next_batch()
 
 
+def test_batches_that_do_not_match_their_schema() -> None:
+    """Elsewhere, they are read as what the schema states."""
+    schema = pyarrow.schema([("text", pyarrow.string())])
+    for array in (pyarrow.array([1, 2]), pyarrow.array(["abc", "def"], pyarrow.large_string())):
+        batch = pyarrow.record_batch([array], names=["text"])
+        reader = pyarrow.RecordBatchReader.from_batches(schema, iter([batch]))
+        with pytest.raises(
+            Exception, match=r"the batch 1 does not match the schema of its table; its columns are text: "
+        ):
+            pyarrow.table(pc.table(reader))
+    good = pyarrow.record_batch([pyarrow.array([CALL])], names=["text"])
+    reader = pyarrow.RecordBatchReader.from_batches(schema, iter([good, good]))
+    assert pyarrow.table(pc.table(reader)).num_rows == 2
+
+
+class Wrong:
+    """A library whose batches have numbers in a column of text."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        schema = pyarrow.schema([("text", pyarrow.string()), ("calls", pyarrow.list_(pyarrow.string()))])
+        batch = pyarrow.record_batch([pyarrow.array([1, 2]), pyarrow.array([1, 2])], names=["text", "calls"])
+        return pyarrow.RecordBatchReader.from_batches(schema, iter([batch])).__arrow_c_stream__(requested_schema)
+
+
+def test_batches_that_cannot_be_read() -> None:
+    for read in (lambda: pyarrow.table(pc.table(Wrong())), lambda: pc.error_rates(Wrong())):
+        with pytest.raises(Exception, match="a batch cannot be read; does it match the schema of its table"):
+            read()
+
+
+def test_categories() -> None:
+    texts = [CALL, None, "Look.", CALL]
+    frame = polars.DataFrame({"text": polars.Series(texts, dtype=polars.Categorical)})
+    pandas_frame = pandas.DataFrame({"text": pandas.Categorical(texts)})
+    wanted = rows_of(pc.table(pyarrow.table({"text": texts})))
+    types = [getattr(pyarrow, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    arrays = [pyarrow.array(texts).dictionary_encode().cast(pyarrow.dictionary(one, pyarrow.string())) for one in types]
+    # Keys and values may be null.
+    arrays.append(
+        pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1, 2, 0]), pyarrow.array([CALL, None, "Look."]))
+    )
+    for data in (frame, pandas_frame, *(pyarrow.table({"text": array}) for array in arrays)):
+        assert rows_of(pc.table(data)) == wanted
+
+
+def test_many_rows_of_few_categories() -> None:
+    # The values of all rows have more bytes than an array of text holds, and the results fill many batches.
+    text = CALL + "x" * (1 << 20)
+    keys = pyarrow.array([0] * 2200, pyarrow.int32())
+    array = pyarrow.DictionaryArray.from_arrays(keys, pyarrow.array([text]))
+    result = pyarrow.RecordBatchReader.from_stream(pc.table(pyarrow.table({"text": array})))
+    rows = 0
+    for batch in result:
+        rows += batch.num_rows
+        assert batch["error"].null_count == batch.num_rows
+    assert rows == 2200
+
+
+def test_metadata_stays() -> None:
+    data = INPUT.replace_schema_metadata({"a": "b"})
+    for made in (pc.table(data), pc.render_many(pc.table(data))):
+        assert pyarrow.table(made).schema.metadata == {b"a": b"b"}
+    frame = pandas.DataFrame({"text": [CALL, "x"]}, index=["one", "two"])
+    assert list(pyarrow.table(pc.table(frame)).to_pandas().index) == ["one", "two"]
+
+
 def test_batches_are_read_one_at_a_time() -> None:
     read = 0
 

@@ -8,7 +8,7 @@ against your tools, and writes what the model needs to know. It runs no model an
 - `table` finds the calls in a table of texts, of any library that uses Arrow. `render_many` is the inverse.
 - `execute` calls the tools of a reply in dependency order.
 - `plaincall.http` and `plaincall.httpx` add native tool calls to the clients of OpenAI and Anthropic, without a server;
-  `plaincall.asgi` adds them to a model server in Python.
+  `plaincall.asgi` adds them to a model server in Python, and `plaincall.gateway` to any other HTTP library.
 
 Spans are byte offsets into the UTF-8 text.
 """
@@ -47,13 +47,13 @@ from plaincall.data import error_rates, render_many, table
 from plaincall.tools import Result, Tool, Toolbox, tool
 
 if TYPE_CHECKING:
-    from plaincall import asgi, http, httpx
+    from plaincall import asgi, gateway, http, httpx
 
-_MODULES = ("asgi", "http", "httpx")
+_MODULES = ("asgi", "gateway", "http", "httpx")
 
 
 def __getattr__(name: str) -> object:
-    """Imports the modules that need another package when they are first used."""
+    """Imports the modules that not every program needs when they are first used: most need another package."""
     if name in _MODULES:
         return importlib.import_module(f"plaincall.{name}")
     raise AttributeError(f"module 'plaincall' has no attribute '{name}'")
@@ -90,6 +90,7 @@ __all__ = [
     "error_rates",
     "events",
     "execute",
+    "gateway",
     "http",
     "httpx",
     "near_misses",

@@ -10,18 +10,27 @@ message = tools.results(results)
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import dataclasses
 import functools
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeAlias
 
 from plaincall._plaincall import Call, Plan
-from plaincall.tools import Result, Toolbox
+from plaincall.tools import ArgumentError, Result, Toolbox
 
 Approve = Callable[[Call], "bool | str | Awaitable[bool | str]"]
 """Decides whether a call runs: `True`, or `False` or a reason for the model why it does not."""
+
+Outcome: TypeAlias = "tuple[Any, Exception | SystemExit | None]"
+"""What a function returned, or its exception. A coroutine cannot raise `StopIteration`."""
+
+MOST_THREADS = 64
+"""The maximum number of functions that run in threads at the same time."""
 
 
 async def execute(
@@ -37,20 +46,28 @@ async def execute(
     Nothing is raised for a call: an invalid call is rejected, an exception of a tool becomes its error, and a call that depends
     on a failed one is skipped. If the task is cancelled, its calls are cancelled too.
 
-    A coroutine function runs in the event loop, any other function in a thread of asyncio; threads cannot be cancelled.
+    Raises `ValueError` if `concurrency` is below 1.
+
+    A coroutine function runs in the event loop, any other function in a thread, at most 64 at the same time. Threads cannot be
+    cancelled: after a time limit or a cancellation, their functions continue.
     `approve` is asked before each call, and an exception of it denies the call. Other calls run meanwhile. A coroutine function
     may be asked about several calls at the same time, any other function about one after another. `concurrency` is the maximum
-    number of calls that run at the same time, and `timeout` the maximum time of each in seconds. Default: no limits.
+    number of calls that run at the same time, and `timeout` the maximum time of each in seconds, without the wait for a thread.
+    Default: no limits.
 
     The output of a call is the returned text, or another value as JSON: a model of pydantic as it writes itself, a dataclass as
     an object, a set as a list, and a value that JSON does not have as its `str`. A value that cannot be written as JSON becomes
     its `str`. If that raises an exception too, the error of the result states that the tool ran.
 
-    Calls that another toolbox has read, or `parse` alone, are validated first.
+    Calls that another toolbox has read, or `parse` alone, are validated first. Of these, calls without an end marker are
+    rejected, unless the next call ended them and their tool only reads, or the toolbox has `unclosed="run"`. Checks of pydantic
+    that JSON Schema does not have, such as whether a date exists, come before the function too.
 
     Calls that were probably meant to end earlier (`Call.held`) run only if `approve` is given and approves them.
     """
     written = list(calls)
+    if concurrency is not None and concurrency < 1:
+        raise ValueError(f"`concurrency`: found {concurrency}, expected a whole number of at least 1")
     plan = Plan(tools._set, concurrency)
     for call in written:
         plan.add(call, approve is not None)
@@ -58,6 +75,7 @@ async def execute(
 
     # Two functions that ask at a terminal would disturb each other.
     asking = asyncio.Lock()
+    threads = asyncio.Semaphore(MOST_THREADS)
     results: dict[int, Result] = {}
     running: dict[asyncio.Task[Result], int] = {}
     deciding: dict[asyncio.Task[str | None], int] = {}
@@ -72,7 +90,7 @@ async def execute(
                     else:
                         deciding[asyncio.create_task(_denied(approve, call, asking))] = index
                 elif kind == "start":
-                    running[asyncio.create_task(_run(tools, call, timeout))] = index
+                    running[asyncio.create_task(_run(tools, call, timeout, threads))] = index
                 elif kind == "skipped":
                     results[index] = Result(call.id, call.name, error=reason, status="skipped")
                 else:
@@ -110,58 +128,121 @@ async def _denied(approve: Approve, call: Call, asking: asyncio.Lock) -> str | N
             decision = await approve(call)
         else:
             async with asking:
-                decision, error = await _in_thread(functools.partial(approve, call))
+                decision, error = await _Thread(functools.partial(approve, call)).outcome()
             if error is not None:
                 raise error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return f"the approval of this call failed: {type(error).__name__}"
     if decision is True:
         return None
     return decision if isinstance(decision, str) else "this call was not approved"
 
 
-async def _run(tools: Toolbox, call: Call, timeout: float | None) -> Result:
-    try:
-        return await asyncio.wait_for(_outcome(tools, call), timeout)
-    except asyncio.TimeoutError:
-        return Result(call.id, call.name, error=f"timed out after {timeout:g} seconds", status="error")
-
-
-async def _outcome(tools: Toolbox, call: Call) -> Result:
-    """Calls the function of a call. An exception of it, also a `TimeoutError`, becomes the error of the result."""
+async def _run(tools: Toolbox, call: Call, timeout: float | None, threads: asyncio.Semaphore) -> Result:
     tool = tools.get(call.name)
     if tool is None or tool.function is None:
         return Result(call.id, call.name, error=f"the tool `{call.name}` has no function here", status="error")
     function = tool.function
     try:
-        named = dict(tool.read(call.arguments or {}))
-        if inspect.iscoroutinefunction(function):
-            value = await function(**named)
-        else:
-            value, error = await _in_thread(functools.partial(function, **named))
-            if error is not None:
-                raise error
-    except Exception as error:
-        return Result(call.id, call.name, error=f"{type(error).__name__}: {error}", status="error")
+        work = functools.partial(function, **tool.read(call.arguments or {}))
+    except ArgumentError as error:
+        return Result(call.id, call.name, error=str(error), status="rejected")
+    except (Exception, SystemExit) as error:
+        return Result(call.id, call.name, error=_described(error), status="error")
+    if inspect.iscoroutinefunction(function):
+        return await _limited(call, _ended(work), timeout)
+    # The time limit begins with the function, not with the wait for a thread.
+    async with threads:
+        thread = _Thread(work)
+        result = await _limited(call, thread.outcome(), timeout)
+        if result.error is not None and thread.is_left:
+            return dataclasses.replace(result, error=f"{result.error}; it still runs, and may still take effect")
+        return result
+
+
+async def _limited(call: Call, ended: Coroutine[Any, Any, Outcome], timeout: float | None) -> Result:
+    """Waits for the function of a call, at most for this time."""
+    try:
+        return await asyncio.wait_for(_result(call, ended), timeout)
+    except asyncio.TimeoutError:
+        return Result(call.id, call.name, error=f"timed out after {timeout:g} seconds", status="error")
+
+
+async def _result(call: Call, ended: Coroutine[Any, Any, Outcome]) -> Result:
+    """Waits for the function of a call. An exception of it, also a `TimeoutError`, becomes the error of the result."""
+    try:
+        value, error = await ended
+    except (Exception, SystemExit) as failed:
+        # No thread could be started.
+        value, error = None, failed
+    if error is not None:
+        return Result(call.id, call.name, error=_described(error), status="error")
     try:
         return Result(call.id, call.name, output=_output(value), status="ok", value=value)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = f"the tool ran, but its result cannot be written as text: {type(error).__name__}"
         return Result(call.id, call.name, error=reason, status="error", value=value)
 
 
-async def _in_thread(function: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    """Calls a function in a thread, and returns its value or its exception: a future or a coroutine cannot raise `StopIteration`."""
+def _described(error: BaseException) -> str:
+    """Returns an exception as text. Its own text may raise another one."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except (Exception, SystemExit):
+        return name
 
-    def outcome() -> tuple[Any, Exception | None]:
+
+async def _ended(work: Callable[[], Awaitable[Any]]) -> Outcome:
+    """Returns the outcome of a coroutine function."""
+    try:
+        return await work(), None
+    except (Exception, SystemExit) as error:
+        return None, error
+
+
+class _Thread:
+    """A function in a thread of its own. Those of asyncio are few, and functions that do not end would keep them."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
+        self.is_waited_for = True
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the function still runs, and nothing waits for it any more."""
+        return not self.is_waited_for and self.thread.is_alive()
+
+    async def outcome(self) -> Outcome:
+        """Returns the outcome of the function, which may also return something to wait for."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+        context = contextvars.copy_context()
+
+        def run() -> None:
+            ended: tuple[Any, BaseException | None]
+            try:
+                ended = context.run(self.function), None
+            except BaseException as error:
+                ended = None, error
+            # The loop may have been closed meanwhile.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(finish, ended)
+
+        def finish(ended: tuple[Any, BaseException | None]) -> None:
+            if not future.done():
+                future.set_result(ended)
+
+        self.thread = threading.Thread(target=run, name="plaincall.execute")
+        self.thread.start()
         try:
-            return function(), None
-        except Exception as error:
-            return None, error
-
-    value, error = await asyncio.to_thread(outcome)
-    # A function may return something to wait for.
-    return (await value if inspect.isawaitable(value) else value), error
+            value, error = await future
+        except asyncio.CancelledError:
+            self.is_waited_for = False
+            raise
+        if error is not None and not isinstance(error, (Exception, SystemExit)):
+            raise error
+        return (await _ended(lambda: value)) if inspect.isawaitable(value) else (value, error)
 
 
 def _output(value: Any) -> str:

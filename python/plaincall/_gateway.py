@@ -7,12 +7,14 @@ import os
 import time
 from collections.abc import Mapping
 from typing import Literal, TypedDict
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from plaincall._plaincall import Adapter, Asked, Dialect, ErrorResponse, TokenCount
 
 _LOG = logging.getLogger("plaincall")
 
+READ_ON = 0
+"""The flow of an answer whose reply has not ended."""
 STOP = 2
 """The flow of an answer that need not be read on."""
 USAGE_ONLY = 1
@@ -114,6 +116,15 @@ def upstream_target(path: str, raw_path: bytes, base: str, target: str) -> tuple
     suffix = path.removeprefix(base).encode()
     encoded = raw_path.removesuffix(suffix) if raw_path.endswith(suffix) else quote(base).encode()
     return encoded + target.removeprefix(base).encode(), path == target
+
+
+def redirect_location(location: str, sent: str, asked: str) -> str | None:
+    """Returns where a client finds what the model server has at `location`: `sent` is the end of the path there, `asked` that of the
+    client. Returns `None` for another path, where the client's request might not be translated.
+    """
+    parts = urlsplit(location)
+    path = parts.path.rstrip("/")
+    return urlunsplit(parts._replace(path=path.removesuffix(sent) + asked)) if path.endswith(sent) else None
 
 
 def client_headers(headers: list[tuple[str, str]], content_type: str) -> list[tuple[str, str]]:

@@ -535,57 +535,101 @@ class Adapter:
         hidden_tools: Sequence[str] = ...,
         description_length: int | None = None,
         engine: str | None = None,
-    ) -> Adapter: ...
+    ) -> Adapter:
+        """Creates an adapter. Instances that serve the same conversations need the same secret: 32 random bytes.
+
+        Raises `DialectError` or `ValueError` for invalid settings.
+        """
     @staticmethod
-    def translates(method: str, path: str) -> bool: ...
+    def translates(method: str, path: str) -> bool:
+        """Returns whether a request of any content type must be passed to `ask`. All others are forwarded unchanged."""
     @staticmethod
-    def keeps_header(name: str) -> bool: ...
+    def keeps_header(name: str) -> bool:
+        """Returns whether the client gets a header of the model server's answer.
+
+        It does not get those that describe the answer's body, place or connection.
+        """
     def ask(
         self, path: str, body: bytes, caller: str, seed: bytes, now: int
-    ) -> bytes | Asked | TokenCount | ErrorResponse | None: ...
+    ) -> bytes | Asked | TokenCount | ErrorResponse | None:
+        """Translates a request.
+
+        Returns `None` if it and its answer are forwarded unchanged, `bytes` if only its body changes, the translated request, the
+        count of its tokens, or the response that rejects it.
+
+        `caller` is the client's key, or another text that is the same for all its requests; `seed` is 16 or more random bytes for
+        this request only; `now` is in seconds since 1970.
+        """
 
 @final
 class Asked:
     """A translated request whose answer is being read."""
 
     @property
-    def base(self) -> str: ...
+    def base(self) -> str:
+        """The base of the paths of both requests."""
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """The path of the request to the model server."""
     @property
-    def is_streamed(self) -> bool: ...
+    def is_streamed(self) -> bool:
+        """Whether the client asked for an event stream."""
     @property
-    def changed_tools(self) -> list[tuple[str, bool]]: ...
+    def changed_tools(self) -> list[tuple[str, bool]]:
+        """The tools that could not be offered unchanged: place, and whether it was dropped."""
     @property
-    def body(self) -> bytes: ...
-    def begin_answer(self, content_type: str) -> None: ...
-    def feed(self, chunk: bytes) -> tuple[bytes, int]: ...
-    def keep_alive(self) -> bytes | None: ...
-    def end(self, error: str | None = None) -> tuple[bytes, Literal[True] | ErrorResponse | None]: ...
-    def fail(self, status: int, body: bytes) -> tuple[bytes, Literal[True] | ErrorResponse | None]: ...
+    def body(self) -> bytes:
+        """The body of the next request to the model server."""
+    def begin_answer(self, content_type: str) -> None:
+        """Begins the model server's answer with its content type."""
+    def feed(self, chunk: bytes) -> tuple[bytes, int]:
+        """Feeds the next bytes of the model server's answer.
+
+        Returns the bytes for the client, and whether to read on: 0 to read on, 1 to read on for the usage only, 2 to stop.
+        """
+    def keep_alive(self) -> bytes | None:
+        """Returns what keeps the connection to the client open, or `None` before any output.
+
+        Send it after some seconds without output.
+        """
+    def end(self, error: str | None = None) -> tuple[bytes, Literal[True] | ErrorResponse | None]:
+        """Ends the model server's answer, with an error if there was one.
+
+        Returns the last bytes for the client, and `None` if the reply is complete, `True` if `body` must be sent to repair it, or
+        the response that rejects the request. If bytes were sent before, the error is in the last bytes too.
+        """
+    def fail(self, status: int, body: bytes) -> tuple[bytes, Literal[True] | ErrorResponse | None]:
+        """Ends an answer with an error status of the model server. Returns the same as `end`."""
 
 @final
 class TokenCount:
     """A request for a number of tokens, which the model server counts or which is estimated."""
 
     @property
-    def base(self) -> str: ...
+    def base(self) -> str:
+        """The base of the paths of the requests to the model server."""
     @property
-    def request(self) -> tuple[str, bytes] | None: ...
-    def answer(self, answer: bytes) -> None: ...
+    def request(self) -> tuple[str, bytes] | None:
+        """The path and the body of the next request to the model server, or `None` if no answer is needed any more."""
+    def answer(self, answer: bytes) -> None:
+        """Takes the model server's answer to the request, unless it is an error."""
     @property
-    def response(self) -> tuple[list[tuple[str, str]], bytes]: ...
+    def response(self) -> tuple[list[tuple[str, str]], bytes]:
+        """The headers and the body of the response to the client."""
 
 @final
 class ErrorResponse:
     """A rejected request, as the response that the client gets."""
 
     @property
-    def status(self) -> int: ...
+    def status(self) -> int:
+        """The HTTP status."""
     @property
-    def headers(self) -> list[tuple[str, str]]: ...
+    def headers(self) -> list[tuple[str, str]]:
+        """The headers, with the content type."""
     @property
-    def body(self) -> bytes: ...
+    def body(self) -> bytes:
+        """The body: JSON in the format of the client's API."""
 
 @final
 class NearMiss:

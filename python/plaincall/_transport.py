@@ -18,6 +18,7 @@ from plaincall._gateway import (
     client_headers,
     error_headers,
     new_adapter,
+    redirect_location,
     translate,
     upstream_headers,
     upstream_target,
@@ -65,6 +66,23 @@ class Translation:
         headers = error.headers if upstream is None else error_headers(upstream.headers.multi_items(), error)
         return self.http.Response(error.status, headers=headers, content=error.body, request=request)
 
+    def redirect(self, request: Any, asked: Asked, upstream: Any) -> Redirect | None:
+        """Returns the redirect of an answer that was read, if the client can follow it."""
+        if not upstream.has_redirect_location:
+            return None
+        sent = asked.path.removeprefix(asked.base)
+        own = request.url.path.rstrip("/").removeprefix(asked.base)
+        location = redirect_location(upstream.headers["location"], sent, own)
+        return None if location is None else Redirect(location, upstream.content)
+
+    def other_response(self, request: Any, answer: ErrorResponse | Redirect, upstream: Any) -> Any:
+        """Returns the response to the client instead of a reply."""
+        if isinstance(answer, ErrorResponse):
+            return self.error_response(request, answer, upstream)
+        headers = client_headers(upstream.headers.multi_items(), upstream.headers.get("content-type", JSON))
+        headers.append(("location", answer.location))
+        return self.http.Response(upstream.status_code, headers=headers, content=answer.body, request=request)
+
     def count_response(self, request: Any, count: TokenCount) -> Any:
         """Returns the response to a client that asked for a number of tokens."""
         headers, body = count.response
@@ -76,6 +94,13 @@ class Translation:
         headers = client_headers(upstream.headers.multi_items(), content_type)
         content = {"stream": body} if asked.is_streamed else {"content": body}
         return self.http.Response(200, headers=headers, request=request, extensions=upstream.extensions, **content)
+
+
+class Redirect:
+    """A redirect of the model server, which the client follows itself: its next request is translated again."""
+
+    def __init__(self, location: str, body: bytes) -> None:
+        self.location, self.body = location, body
 
 
 class Usage:
@@ -109,47 +134,62 @@ class _Pending:
         self.request = request
         self.asked = asked
         self.upstream: Any = None
+        self.rounds = 0
+
+    def redirect(self) -> Redirect | None:
+        """Returns the redirect of the first answer, if the client can follow it."""
+        return self.translation.redirect(self.request, self.asked, self.upstream) if self.rounds == 1 else None
 
 
 class Exchange(_Pending):
     """Sends a translated request, and repair rounds, and yields the bytes for the client."""
 
-    def pieces(self) -> Iterator[bytes | ErrorResponse]:
+    def pieces(self) -> Iterator[bytes | ErrorResponse | Redirect]:
         """Yields pieces as soon as there are any. Closing it closes the model server's answer."""
         asked = self.asked
         more: object = True
         while more is True:
+            self.rounds += 1
             request = self.translation.next_request(self.request, asked.base, asked.path, asked.body)
             self.upstream = upstream = self.translation.inner.handle_request(request)
             try:
                 if upstream.is_success:
                     asked.begin_answer(upstream.headers.get("content-type", ""))
                     usage = Usage()
-                    for chunk in upstream.iter_bytes():
-                        piece, flow = asked.feed(chunk)
-                        if piece:
-                            yield piece
-                        if usage.is_over(flow, len(chunk)):
-                            break
+                    flow = 0
+                    try:
+                        for chunk in upstream.iter_bytes():
+                            piece, flow = asked.feed(chunk)
+                            if piece:
+                                yield piece
+                            if usage.is_over(flow, len(chunk)):
+                                break
+                    except self.translation.http.TransportError:
+                        # The reply is complete, and has no usage.
+                        if flow != USAGE_ONLY:
+                            raise
                     piece, more = asked.end()
                 else:
-                    piece, more = asked.fail(upstream.status_code, upstream.read())
+                    answer = upstream.read()
+                    redirect = self.redirect()
+                    piece, more = asked.fail(upstream.status_code, answer) if redirect is None else (b"", redirect)
             finally:
                 upstream.close()
             if piece:
                 yield piece
-        if isinstance(more, ErrorResponse):
+        if isinstance(more, (ErrorResponse, Redirect)):
             yield more
 
 
 class AsyncExchange(_Pending):
     """The same with coroutines."""
 
-    async def pieces(self) -> AsyncIterator[bytes | ErrorResponse]:
+    async def pieces(self) -> AsyncIterator[bytes | ErrorResponse | Redirect]:
         """Yields pieces as soon as there are any. Closing it closes the model server's answer."""
         asked = self.asked
         more: object = True
         while more is True:
+            self.rounds += 1
             request = self.translation.next_request(self.request, asked.base, asked.path, asked.body)
             self.upstream = upstream = await self.translation.inner.handle_async_request(request)
             try:
@@ -159,20 +199,28 @@ class AsyncExchange(_Pending):
                     chunks = upstream.aiter_bytes()
                     flow = 0
                     # A deadline for each chunk would take more time than its translation.
-                    while (chunk := await (usage.next(chunks) if flow == USAGE_ONLY else anext(chunks, None))) is not None:
-                        piece, flow = asked.feed(chunk)
-                        if piece:
-                            yield piece
-                        if usage.is_over(flow, len(chunk)):
-                            break
+                    try:
+                        while (
+                            chunk := await (usage.next(chunks) if flow == USAGE_ONLY else anext(chunks, None))
+                        ) is not None:
+                            piece, flow = asked.feed(chunk)
+                            if piece:
+                                yield piece
+                            if usage.is_over(flow, len(chunk)):
+                                break
+                    except self.translation.http.TransportError:
+                        if flow != USAGE_ONLY:
+                            raise
                     piece, more = asked.end()
                 else:
-                    piece, more = asked.fail(upstream.status_code, await upstream.aread())
+                    answer = await upstream.aread()
+                    redirect = self.redirect()
+                    piece, more = asked.fail(upstream.status_code, answer) if redirect is None else (b"", redirect)
             finally:
                 await upstream.aclose()
             if piece:
                 yield piece
-        if isinstance(more, ErrorResponse):
+        if isinstance(more, (ErrorResponse, Redirect)):
             yield more
 
 
@@ -187,7 +235,7 @@ def stream_of(http: Any) -> Any:
             yield self.first
             for piece in self.pieces:
                 # The bytes before it have the error.
-                if not isinstance(piece, ErrorResponse):
+                if isinstance(piece, bytes):
                     yield piece
 
         def close(self) -> None:
@@ -207,7 +255,7 @@ def async_stream_of(http: Any) -> Any:
             yield self.first
             async for piece in self.pieces:
                 # The bytes before it have the error.
-                if not isinstance(piece, ErrorResponse):
+                if isinstance(piece, bytes):
                     yield piece
 
         async def aclose(self) -> None:
@@ -238,14 +286,14 @@ class SyncTranslation(Translation):
         exchange = Exchange(self, request, asked)
         pieces = exchange.pieces()
         first = next(pieces, b"")
-        if isinstance(first, ErrorResponse):
-            return self.error_response(request, first, exchange.upstream)
+        if not isinstance(first, bytes):
+            return self.other_response(request, first, exchange.upstream)
         if asked.is_streamed:
             return self.response(request, exchange.upstream, asked, self.stream(first, pieces))
         body = [first]
         for piece in pieces:
-            if isinstance(piece, ErrorResponse):
-                return self.error_response(request, piece, exchange.upstream)
+            if not isinstance(piece, bytes):
+                return self.other_response(request, piece, exchange.upstream)
             body.append(piece)
         return self.response(request, exchange.upstream, asked, b"".join(body))
 
@@ -284,14 +332,14 @@ class AsyncTranslation(Translation):
         exchange = AsyncExchange(self, request, asked)
         pieces = exchange.pieces()
         first = await anext(pieces, b"")
-        if isinstance(first, ErrorResponse):
-            return self.error_response(request, first, exchange.upstream)
+        if not isinstance(first, bytes):
+            return self.other_response(request, first, exchange.upstream)
         if asked.is_streamed:
             return self.response(request, exchange.upstream, asked, self.stream(first, pieces))
         body = [first]
         async for piece in pieces:
-            if isinstance(piece, ErrorResponse):
-                return self.error_response(request, piece, exchange.upstream)
+            if not isinstance(piece, bytes):
+                return self.other_response(request, piece, exchange.upstream)
             body.append(piece)
         return self.response(request, exchange.upstream, asked, b"".join(body))
 

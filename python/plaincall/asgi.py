@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 from plaincall._gateway import (
     EVENT_STREAM,
     JSON,
+    MOST_USAGE,
+    MOST_WAIT,
     STOP,
+    USAGE_ONLY,
     Settings,
     client_headers,
     error_headers,
@@ -35,6 +38,8 @@ __all__ = ["Middleware", "Settings"]
 
 KEEP_ALIVE = 15.0
 """A stream without output gets something that keeps it open after this time, in seconds."""
+STOP_WAIT = 1.0
+"""An app whose answer is not needed any more is cancelled after this time, in seconds."""
 
 
 class Middleware:
@@ -65,27 +70,30 @@ class Middleware:
         if asked is None or isinstance(asked, bytes):
             body = body if asked is None else asked
             scope = {**scope, "headers": _encoded([*upstream_headers(headers, False), _length(body)])}
-            return await self.app(scope, _Input(body, receive), send)
+            return await self.app(scope, _passed_on(body, receive), send)
         if isinstance(asked, ErrorResponse):
             return await _send_error(send, asked)
-        if isinstance(asked, TokenCount):
-            return await self._count(scope, headers, receive, send, asked)
-        exchange = _Exchange(self.app, asked, send)
-        keep_alive = asyncio.create_task(exchange.keep_alive()) if asked.is_streamed else None
+        client = _Client(receive)
+        tasks = [asyncio.create_task(client.watch())]
         try:
-            return await exchange.run(scope, headers, receive)
+            if isinstance(asked, TokenCount):
+                return await self._count(scope, headers, client, send, asked)
+            exchange = _Exchange(self.app, asked, client, send)
+            if asked.is_streamed:
+                tasks.append(asyncio.create_task(exchange.keep_alive()))
+            return await exchange.run(scope, headers)
         finally:
-            if keep_alive is not None:
-                keep_alive.cancel()
-                await asyncio.wait([keep_alive])
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
     async def _count(
-        self, scope: Scope, headers: list[tuple[str, str]], receive: Receive, send: Send, count: TokenCount
+        self, scope: Scope, headers: list[tuple[str, str]], client: _Client, send: Send, count: TokenCount
     ) -> None:
         """Asks the app for a number of tokens. If it cannot count them, the number is an estimate."""
-        while (asked := count.request) is not None:
+        while not client.gone.is_set() and (asked := count.request) is not None:
             path, body = asked
-            answer = _Answer(body, receive)
+            answer = _Answer(body, client)
             await self.app(_app_scope(scope, headers, count.base, path, body), answer.input, answer.take)
             if not (answer.is_complete and 200 <= answer.status < 300):
                 break
@@ -94,33 +102,47 @@ class Middleware:
         await _send_whole(send, 200, own, body)
 
 
-class _Input:
-    """The messages for the app: the body, then those of the client, and a disconnect once its answer is not needed any more."""
+class _Client:
+    """Watches whether the client has disconnected."""
 
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self.body: bytes | None = body
+    def __init__(self, receive: Receive) -> None:
         self.receive = receive
+        self.gone = asyncio.Event()
+
+    async def watch(self) -> None:
+        """Reads the messages after the body of the request, of which there should be one."""
+        with contextlib.suppress(Exception):
+            while (await self.receive())["type"] != "http.disconnect":
+                await asyncio.sleep(0)
+        self.gone.set()
+
+
+class _Input:
+    """The messages for the app: the body, then a disconnect once the client has gone or the app's answer is not needed any more."""
+
+    def __init__(self, body: bytes, client: _Client) -> None:
+        self.body: bytes | None = body
+        self.client = client
         self.stopped = asyncio.Event()
 
     async def __call__(self) -> Message:
         if self.body is not None:
             body, self.body = self.body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        waiting = [asyncio.ensure_future(self.receive()), asyncio.ensure_future(self.stopped.wait())]
+        waiting = [asyncio.ensure_future(one.wait()) for one in (self.client.gone, self.stopped)]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            received = waiting[0]
-            return await received if received.done() else {"type": "http.disconnect"}  # type: ignore[return-value]
         finally:
             for one in waiting:
                 one.cancel()
+        return {"type": "http.disconnect"}
 
 
 class _Answer:
     """An answer of the app that is read as a whole."""
 
-    def __init__(self, request: bytes, receive: Receive) -> None:
-        self.input = _Input(request, receive)
+    def __init__(self, request: bytes, client: _Client) -> None:
+        self.input = _Input(request, client)
         self.status = 0
         self.body: list[bytes] = []
         self.is_complete = False
@@ -139,9 +161,10 @@ class _Answer:
 class _Exchange:
     """A translated request, and its repair rounds."""
 
-    def __init__(self, app: App, asked: Asked, send: Send) -> None:
+    def __init__(self, app: App, asked: Asked, client: _Client, send: Send) -> None:
         self.app = app
         self.asked = asked
+        self.client = client
         self.send = send
         self.started = False
         self.is_complete = False
@@ -153,32 +176,60 @@ class _Exchange:
         self.body: list[bytes] = []
         self.next: object = None
 
-    async def run(self, scope: Scope, headers: list[tuple[str, str]], receive: Receive) -> None:
+    async def run(self, scope: Scope, headers: list[tuple[str, str]]) -> None:
         asked = self.asked
         # From version 2.4 on, apps expect this instead of a message.
         self.raises = _spec_version(scope) >= (2, 4)
         while True:
             self.has_ended = False
             self.was_stopped = False
+            self.is_answered = False
             self.status = 0
             self.headers: list[tuple[str, str]] = []
             self.error: list[bytes] = []
-            self.input = _Input(asked.body, receive)
-            changed = _app_scope(scope, headers, asked.base, asked.path, asked.body)
-            try:
-                await self.app(changed, self.input, self._take)
-            except Exception:
+            self.flow = 0
+            self.usage = MOST_USAGE
+            # The answer has ended, or its usage does not come in time.
+            self.over = asyncio.Event()
+            self.timer: asyncio.TimerHandle | None = None
+            self.input = _Input(asked.body, self.client)
+            await self._round(_app_scope(scope, headers, asked.base, asked.path, asked.body))
+            if self.is_complete or self.client.gone.is_set():
+                return
+
+    async def _round(self, scope: Scope) -> None:
+        """Sends a request to the app. If no other follows, the client gets the rest of the response."""
+        running = asyncio.ensure_future(self.app(scope, self.input, self._take))
+        over = asyncio.ensure_future(self.over.wait())
+        is_cancelled = False
+        try:
+            await asyncio.wait([running, over], return_when=asyncio.FIRST_COMPLETED)
+            if running.done() and not self.has_ended and self.flow != USAGE_ONLY:
                 # An app that is stopped may raise an exception of its own.
                 if not self.was_stopped:
-                    raise
-            if not self.has_ended:
-                async with self.lock:
-                    await self._end(*asked.end("the model server's answer is incomplete"))
-            if self.next is not True:
-                break
-        async with self.lock:
-            self.is_complete = True
-            await self._finish()
+                    running.result()
+                reason: str | None = "the model server's answer is incomplete"
+            else:
+                reason = None
+            async with self.lock:
+                if not self.has_ended:
+                    await self._end(*self.asked.end(reason))
+                if self.next is not True and not self.client.gone.is_set():
+                    self.is_complete = True
+                    await self._finish()
+            if not self.is_answered:
+                await asyncio.wait([running], timeout=STOP_WAIT)
+            # After its answer, an app may have more to do.
+            if self.is_answered:
+                await asyncio.wait([running])
+            is_cancelled = not running.done()
+        finally:
+            for one in (over, running, self.timer):
+                if one is not None:
+                    one.cancel()
+            await asyncio.wait([over, running])
+        if not is_cancelled and not self.was_stopped:
+            running.result()
 
     async def _finish(self) -> None:
         if isinstance(self.next, ErrorResponse):
@@ -207,10 +258,12 @@ class _Exchange:
             await self._taken(message)
 
     async def _taken(self, message: Message) -> None:
-        if self.has_ended:
-            if self.raises and message["type"] == "http.response.body":
-                self.was_stopped = True
-                raise OSError("the answer is not needed any more")
+        if self.has_ended or self.client.gone.is_set():
+            if message["type"] == "http.response.body":
+                self.is_answered = not message.get("more_body", False)
+                if self.raises and not self.is_answered:
+                    self.was_stopped = True
+                    raise OSError("the answer is not needed any more")
             return
         if message["type"] == "http.response.start":
             self.status = message["status"]
@@ -222,24 +275,31 @@ class _Exchange:
         if message["type"] != "http.response.body":
             return
         chunk, is_last = message.get("body", b""), not message.get("more_body", False)
+        self.is_answered = is_last
         if not 200 <= self.status < 300:
             self.error.append(chunk)
             if is_last:
                 await self._end(*self.asked.fail(self.status, b"".join(self.error)))
             return
-        piece, flow = self.asked.feed(bytes(chunk))
+        was_usage_only = self.flow == USAGE_ONLY
+        piece, self.flow = self.asked.feed(bytes(chunk))
         await self._emit(piece)
-        if is_last or flow == STOP:
+        if self.flow == USAGE_ONLY:
+            self.usage -= len(chunk)
+        if is_last or self.flow == STOP or self.usage <= 0:
             await self._end(*self.asked.end())
+        elif self.flow == USAGE_ONLY and not was_usage_only:
+            self.timer = asyncio.get_running_loop().call_later(MOST_WAIT, self.over.set)
 
     async def _end(self, piece: bytes, next: object) -> None:
         self.has_ended = True
         self.input.stopped.set()
         self.next = next
         await self._emit(piece)
+        self.over.set()
 
     async def _emit(self, piece: bytes) -> None:
-        if not piece:
+        if not piece or self.client.gone.is_set():
             return
         if not self.asked.is_streamed:
             self.body.append(piece)
@@ -254,6 +314,16 @@ class _Exchange:
         self.started = True
         headers = client_headers(self.headers, EVENT_STREAM if self.asked.is_streamed else JSON)
         await self.send({"type": "http.response.start", "status": 200, "headers": _encoded(headers)})
+
+
+def _passed_on(body: bytes, receive: Receive) -> Receive:
+    """Returns the messages for an app that gets a request with this body, and answers the client itself."""
+    left = [body]
+
+    async def messages() -> Message:
+        return {"type": "http.request", "body": left.pop(), "more_body": False} if left else await receive()
+
+    return messages
 
 
 async def _body(receive: Receive) -> bytes | None:

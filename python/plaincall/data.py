@@ -7,6 +7,7 @@ implements the Arrow PyCapsule interface, and `table` and `render_many` return o
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypedDict
 
@@ -133,6 +134,9 @@ def _set(tools: Toolbox | None) -> ToolSet | None:
 
 def _arrow(data: Any) -> Any:
     """Returns an object that implements the Arrow PyCapsule interface."""
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(data, pyarrow.RecordBatchReader):
+        return _Reader(data)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return data
     if hasattr(data, "with_format") and hasattr(data, "features"):
@@ -141,6 +145,28 @@ def _arrow(data: Any) -> Any:
         f"expected a table that implements the Arrow PyCapsule interface, found {type(data).__name__}; "
         "convert it with `pyarrow.table`"
     )
+
+
+class _Reader:
+    """A reader of pyarrow, whose batches may come from Python code. In Arrow's C interface, batches have no types."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        pyarrow = importlib.import_module("pyarrow")
+        batches = self._batches(self._data.schema)
+        return pyarrow.RecordBatchReader.from_batches(self._data.schema, batches).__arrow_c_stream__(requested_schema)
+
+    def _batches(self, schema: Any) -> Iterator[Any]:
+        for number, batch in enumerate(self._data, 1):
+            found = batch.schema
+            if found.names != schema.names or found.types != schema.types:
+                columns = ", ".join(f"{field.name}: {field.type}" for field in found)
+                raise ValueError(
+                    f"the batch {number} does not match the schema of its table; its columns are {columns}"
+                )
+            yield batch
 
 
 class _Dataset:
@@ -153,5 +179,7 @@ class _Dataset:
         pyarrow = importlib.import_module("pyarrow")
         schema = self._data.features.arrow_schema
         tables = self._data.iter(batch_size=_ROWS)
-        batches = (batch for table in tables for batch in table.to_batches())
+        # An array of another type would be read as one of this type.
+        cast = (table if table.schema.types == schema.types else table.cast(schema) for table in tables)
+        batches = (batch for table in cast for batch in table.to_batches())
         return pyarrow.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)

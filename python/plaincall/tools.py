@@ -6,6 +6,7 @@ import functools
 import importlib
 import inspect
 import json
+import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,10 @@ _SCALARS: dict[object, Json] = {
     NoneType: {"type": "null"},
     Any: {},
 }
+
+
+class ArgumentError(ValueError):
+    """Arguments that a function does not take, as a sentence for the model."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +106,10 @@ def tool(
     `effect` states what a call does: `"read"` changes nothing, `"idempotent"` may be repeated, `"write"` is anything else. It
     decides which calls without an end marker may run.
 
-    Raises `DefinitionError` if a parameter has no type hint, or one that is not supported, and for generator functions and
-    objects that are not functions.
+    A default that JSON does not have, such as an infinity, is not in the schema.
+
+    Raises `DefinitionError` if a parameter has no type hint, or one that cannot be read or is not supported, if a description has half of a
+    character, and for generator functions and objects that are not functions.
     """
 
     def make(function: Callable[..., Any]) -> Tool:
@@ -114,7 +121,8 @@ def tool(
             raise DefinitionError(f"`{own_name}` is a generator function; return a list instead")
         text, descriptions = _docstring(function)
         schema, read = _parameters(function, descriptions)
-        return Tool(own_name, description or text, schema, effect, function, read)
+        text = description or text
+        return Tool(own_name, text, _checked(own_name, text, schema), effect, function, read)
 
     return make if function is None else make(function)
 
@@ -124,17 +132,18 @@ def _parameters(
 ) -> tuple[Json, Callable[[Mapping[str, Any]], Mapping[str, Any]]]:
     """Returns the JSON Schema of a function's parameters, and what converts JSON arguments to its own."""
     name = getattr(function, "__name__", repr(function))
-    parameters = inspect.signature(function).parameters.values()
-    hints = typing.get_type_hints(function, include_extras=True)
+    parameters = _signature(function).parameters.values()
+    hints: dict[str, Any] = {}
     properties: Json = {}
     required: list[str] = []
     needs_pydantic = False
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise DefinitionError(f"`{name}`: the parameter `{parameter}` has no name in JSON; use a named parameter")
-        if parameter.name not in hints:
+        if parameter.annotation is parameter.empty:
             raise DefinitionError(f"`{name}`: the parameter `{parameter.name}` has no type hint; add one")
-        schema = _schema(hints[parameter.name])
+        hint = hints[parameter.name] = _hint(name, function, parameter)
+        schema = _schema(hint)
         if schema is None:
             needs_pydantic = True
             continue
@@ -149,6 +158,32 @@ def _parameters(
         return _with_pydantic(name, list(parameters), hints, descriptions)
     # A misspelled argument is an error, not a value that is ignored.
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}, dict
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    if sys.version_info >= (3, 14):
+        # Hints are not evaluated before they are used.
+        import annotationlib
+
+        return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+    return inspect.signature(function)
+
+
+def _hint(name: str, function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+    """Returns the type hint of a parameter. The others, and that of the returned value, may have unknown names."""
+
+    def only() -> None: ...
+
+    own = inspect.unwrap(function)
+    only.__annotations__ = {parameter.name: parameter.annotation}
+    if hasattr(own, "__type_params__"):
+        only.__type_params__ = own.__type_params__  # type: ignore[attr-defined]
+    try:
+        return typing.get_type_hints(only, getattr(own, "__globals__", {}), include_extras=True)[parameter.name]
+    except Exception as error:
+        raise DefinitionError(
+            f"`{name}`: the type hint of `{parameter.name}` cannot be read: {error}; use names of the function's module"
+        ) from error
 
 
 def _schema(hint: Any) -> Json | None:
@@ -184,11 +219,53 @@ def _is_json(value: Any) -> bool:
     return value is None or (isinstance(value, (str, int, float)) and type(value) in _SCALARS)
 
 
+def _checked(name: str, text: str, schema: Json) -> Json:
+    """Returns a schema without defaults that JSON does not have, such as an infinity. The function still has them."""
+    if not _is_writable(text):
+        raise DefinitionError(f"`{name}`: the description has half of a character (a lone surrogate)")
+    schema = _without_defaults(schema)
+    for parameter, inner in schema["properties"].items():
+        if not _is_writable([parameter, inner]):
+            what = "a number that is not finite, or half of a character (a lone surrogate)"
+            raise DefinitionError(f"`{name}`: the hint or the description of the parameter `{parameter}` has {what}")
+    if not _is_writable(schema):
+        raise DefinitionError(f"`{name}`: JSON cannot express the schema of its type hints")
+    return schema
+
+
+def _without_defaults(schema: Json) -> Json:
+    """Returns a schema without the defaults that JSON does not have."""
+    kept: Json = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs") and isinstance(value, dict):
+            kept[key] = {name: _without_defaults(inner) for name, inner in value.items()}
+        elif isinstance(value, dict) and key != "default":
+            kept[key] = _without_defaults(value)
+        elif isinstance(value, list) and key != "default":
+            kept[key] = [_without_defaults(one) if isinstance(one, dict) else one for one in value]
+        elif key != "default" or _is_writable(value):
+            kept[key] = value
+    return kept
+
+
+def _is_writable(value: Any) -> bool:
+    """Returns whether JSON has a value."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _with_pydantic(
     name: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any], descriptions: Mapping[str, str]
 ) -> tuple[Json, Callable[[Mapping[str, Any]], Mapping[str, Any]]]:
     try:
         pydantic = importlib.import_module("pydantic")
+        # `pydantic` does not load these before they are used.
+        field_info = importlib.import_module("pydantic.fields").FieldInfo
+        invalid = pydantic.ValidationError
+        user_error = importlib.import_module("pydantic.errors").PydanticUserError
     except ImportError:
         foreign = [parameter.name for parameter in parameters if _schema(hints[parameter.name]) is None]
         raise DefinitionError(
@@ -200,7 +277,7 @@ def _with_pydantic(
         if parameter.name in descriptions:
             hint = typing.Annotated[hint, pydantic.Field(description=descriptions[parameter.name])]
         given: dict[str, Any] = {}
-        if isinstance(parameter.default, pydantic.fields.FieldInfo):
+        if isinstance(parameter.default, field_info):
             hint = typing.Annotated[hint, parameter.default]
         elif parameter.default is not parameter.empty:
             given["default"] = parameter.default
@@ -210,15 +287,27 @@ def _with_pydantic(
     try:
         model = pydantic.create_model(name, __config__=config, **fields)
         schema = model.model_json_schema()
-    except pydantic.errors.PydanticUserError as error:
+    except user_error as error:
         raise DefinitionError(f"`{name}`: pydantic has no JSON Schema for its type hints: {error}") from error
     schema.pop("title", None)
 
     def read(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        values = model.model_validate(arguments)
+        try:
+            values = model.model_validate(arguments)
+        except invalid as error:
+            raise ArgumentError(_problems(error)) from error
         return {parameter.name: getattr(values, key) for key, parameter in zip(fields, parameters, strict=True)}
 
     return schema, read
+
+
+def _problems(error: Any) -> str:
+    """Returns what is wrong with arguments, from an error of pydantic, without its values and addresses."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    places = ("/".join(str(part) for part in problem["loc"]) for problem in problems)
+    return "; ".join(
+        f"the argument `{place}` is invalid: {problem['msg']}" for place, problem in zip(places, problems, strict=True)
+    )
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:

@@ -18,25 +18,25 @@ use crate::lock::released;
 use crate::settings::unclosed_from;
 
 /// Translates requests with tools to plain text, and replies back. It does no I/O.
-#[pyclass(frozen, module = "plaincall")]
+#[pyclass(frozen, module = "plaincall.gateway")]
 pub(crate) struct Adapter {
     transport: Transport,
 }
 
 /// A translated request whose answer is being read.
-#[pyclass(frozen, module = "plaincall")]
+#[pyclass(frozen, module = "plaincall.gateway")]
 pub(crate) struct Asked {
     asked: Mutex<transport::Asked>,
 }
 
 /// A request for a number of tokens, which the model server counts or which is estimated.
-#[pyclass(frozen, module = "plaincall")]
+#[pyclass(frozen, module = "plaincall.gateway")]
 pub(crate) struct TokenCount {
     count: Mutex<transport::CountTokens>,
 }
 
 /// A rejected request, as the response that the client gets.
-#[pyclass(frozen, get_all, module = "plaincall")]
+#[pyclass(frozen, get_all, module = "plaincall.gateway")]
 pub(crate) struct ErrorResponse {
     /// The HTTP status.
     status: u16,

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use plaincall_call::decision::Decision;
-use plaincall_call::{ToolCall, ToolSet};
+use plaincall_call::{ReadCall, ReplyCheck, ToolCall, ToolSet};
 use plaincall_plan::PlannedCall;
+use plaincall_syntax::{Syntax, Termination};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use serde_json::{Map, Value};
 
 use crate::events::{diagnostics, optional, string, strings, word};
 use crate::json;
@@ -110,8 +113,14 @@ impl Call {
         })
     }
 
-    /// Returns the call for the plan of a reply with these tools. A call that other tools have read, or none, is validated.
-    pub(crate) fn planned(&self, py: Python<'_>, tools: &Arc<ToolSet>) -> PyResult<PlannedCall> {
+    /// Returns the call for the plan of a reply with these tools. A call that other tools have read, or none, is validated by
+    /// `check`. Nothing that Python has put into the call is an error.
+    pub(crate) fn planned(
+        &self,
+        py: Python<'_>,
+        tools: &Arc<ToolSet>,
+        check: &mut ReplyCheck,
+    ) -> PyResult<PlannedCall> {
         let mut call = PlannedCall::new(self.id.extract::<String>(py)?);
         call.dependencies = self.dependencies.extract(py)?;
         call.rejection = self.rejection.extract(py)?;
@@ -120,14 +129,45 @@ impl Call {
             .tools
             .as_ref()
             .is_some_and(|own| Arc::ptr_eq(own, tools));
-        if !is_own && call.rejection.is_none() {
-            let dumps = py.import("json")?.getattr("dumps")?;
-            let text: String = dumps.call1((&self.arguments,))?.extract()?;
-            let arguments = json::object("the arguments", &text)?;
-            call.rejection = tools.mismatch(&self.name.extract::<String>(py)?, &arguments);
+        if !is_own {
+            let [syntax, termination]: [String; 2] =
+                [self.syntax.extract(py)?, self.termination.extract(py)?];
+            let name: String = self.name.extract(py)?;
+            let arguments = self.written_arguments(py)?;
+            let read = ReadCall {
+                name: &name,
+                arguments: arguments.as_ref(),
+                syntax: if syntax == Syntax::Emoji.name() {
+                    Syntax::Emoji
+                } else {
+                    Syntax::Block
+                },
+                termination: termination_from(&termination),
+            };
+            let mismatch = check.mismatch(tools, &read);
+            call.rejection = call.rejection.or(mismatch);
         }
         Ok(call)
     }
+
+    /// Returns the arguments as JSON, or `None` if they were not read or JSON does not have them.
+    fn written_arguments(&self, py: Python<'_>) -> PyResult<Option<Map<String, Value>>> {
+        let dumps = py.import("json")?.getattr("dumps")?;
+        let text = match dumps.call1((&self.arguments,)) {
+            Ok(text) => text.extract::<String>()?,
+            Err(error) if error.is_instance_of::<PyException>(py) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        Ok(serde_json::from_str(&text).ok())
+    }
+}
+
+/// An unknown word is no end marker.
+fn termination_from(name: &str) -> Termination {
+    [Termination::Explicit, Termination::NextCall]
+        .into_iter()
+        .find(|one| one.name() == name)
+        .unwrap_or(Termination::EndOfStream)
 }
 
 /// Defines what pickles contain: these attributes, which are all.

@@ -6,7 +6,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 /// From this length on, in bytes, work on a text releases the global interpreter lock.
 const LONG: usize = 64 << 10;
@@ -16,6 +18,9 @@ static WORKING: AtomicUsize = AtomicUsize::new(0);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Whether the interpreter ends.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// The modules of the interpreter that has imported this one.
+static FIRST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// The interpreter waits at most a minute, in steps of this many seconds.
 const STEP: f64 = 0.001;
@@ -74,7 +79,16 @@ fn wait_at_exit(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Registers what happens at the end of the interpreter.
+///
+/// Only one interpreter of a process can import the module: its types are shared, and so is what is registered here.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let modules = module.py().import("sys")?.getattr("modules")?;
+    let first = FIRST.get_or_init(module.py(), || modules.clone().unbind());
+    if !first.is(&modules) {
+        return Err(PyImportError::new_err(
+            "another interpreter of this process has imported `plaincall`; use it in one of them only",
+        ));
+    }
     let wait = wrap_pyfunction!(wait_at_exit, module)?;
     let atexit = module.py().import("atexit")?;
     atexit.call_method1("register", (wait,)).map(drop)

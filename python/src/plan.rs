@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use plaincall_call::ReplyCheck;
 use plaincall_plan::{ReplyAction, ReplyPlan};
 use pyo3::prelude::*;
 
@@ -14,8 +15,10 @@ use crate::toolbox::ToolSet;
 /// Decides which call of a reply starts next, and which are skipped or rejected. `plaincall.execute` uses it.
 #[pyclass(module = "plaincall")]
 pub(crate) struct Plan {
-    plan: ReplyPlan,
+    reply: ReplyPlan,
     tools: Arc<plaincall_call::ToolSet>,
+    /// Of calls that other tools have read.
+    check: ReplyCheck,
 }
 
 #[pymethods]
@@ -24,29 +27,34 @@ impl Plan {
     #[new]
     #[pyo3(signature = (tools, concurrent=None))]
     fn new(tools: &ToolSet, concurrent: Option<NonZeroU32>) -> PyResult<Self> {
-        let plan = ReplyPlan::new(concurrent).map_err(error::value)?;
+        let reply = ReplyPlan::new(concurrent).map_err(error::value)?;
+        let check = tools.check.clone();
         let tools = Arc::clone(&tools.tools);
-        Ok(Self { plan, tools })
+        Ok(Self {
+            reply,
+            tools,
+            check,
+        })
     }
 
     /// Adds the next call. `can_approve` states whether anyone can approve held calls; otherwise they are rejected.
     fn add(&mut self, py: Python<'_>, call: &Call, can_approve: bool) -> PyResult<()> {
-        let mut call = call.planned(py, &self.tools)?;
+        let mut call = call.planned(py, &self.tools, &mut self.check)?;
         if can_approve {
             call.held = None;
         }
-        self.plan.add(call).map_err(error::value)
+        self.reply.add(call).map_err(error::value)
     }
 
     /// Ends the reply: no further call is added.
     fn end(&mut self) -> PyResult<()> {
-        self.plan.end().map_err(error::value)
+        self.reply.end().map_err(error::value)
     }
 
     /// Returns the next action, its call and its reason: `ready` (then `admit` or `deny` it), `start`, `skipped` or `rejected`.
     /// `None` until a call ends.
     fn next(&mut self) -> Option<(&'static str, usize, Option<String>)> {
-        Some(match self.plan.next_action()? {
+        Some(match self.reply.next_action()? {
             ReplyAction::Ready(call) => ("ready", call, None),
             ReplyAction::Start(call) => ("start", call, None),
             ReplyAction::Skipped(call, reason) => ("skipped", call, Some(reason)),
@@ -57,16 +65,16 @@ impl Plan {
 
     /// Approves a ready call.
     fn admit(&mut self, call: u32) -> PyResult<()> {
-        self.plan.admit(call).map_err(error::value)
+        self.reply.admit(call).map_err(error::value)
     }
 
     /// Denies a ready call.
     fn deny(&mut self, call: u32, reason: Lossy) -> PyResult<()> {
-        self.plan.deny(call, reason.0).map_err(error::value)
+        self.reply.deny(call, reason.0).map_err(error::value)
     }
 
     /// Reports that a running call has ended.
     fn finish(&mut self, call: u32, succeeded: bool) -> PyResult<()> {
-        self.plan.finish(call, succeeded).map_err(error::value)
+        self.reply.finish(call, succeeded).map_err(error::value)
     }
 }

@@ -1,5 +1,6 @@
 //! Tables in, tables out: Arrow data from any library, without copies of the columns that stay.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatchReader, StructArray};
@@ -49,11 +50,7 @@ impl Table {
         let schema = made.schema();
         let field = Field::new_struct("", schema.fields().clone(), false)
             .with_metadata(schema.metadata().clone());
-        let arrays = made.map(|batch| {
-            let array: ArrayRef = Arc::new(StructArray::from(batch?));
-            Ok(array)
-        });
-        let arrays = ArrayIterator::new(arrays, Arc::new(field));
+        let arrays = ArrayIterator::new(Arrays { made: Some(made) }, Arc::new(field));
         to_stream_pycapsule(py, Box::new(arrays), requested_schema)
     }
 
@@ -62,6 +59,35 @@ impl Table {
         let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
         format!("Table(… {})", names.join(", "))
     }
+}
+
+/// The batches of a table for C code, which no panic may reach.
+struct Arrays {
+    /// `None` after a panic.
+    made: Option<Made>,
+}
+
+impl Iterator for Arrays {
+    type Item = Result<ArrayRef, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let made = self.made.as_mut()?;
+        let next = caught(|| made.next().transpose());
+        if next.is_err() {
+            self.made = None;
+        }
+        let batch = next.and_then(|next| next).transpose()?;
+        Some(batch.map(|batch| -> ArrayRef { Arc::new(StructArray::from(batch)) }))
+    }
+}
+
+/// Returns an error instead of a panic. Arrow has no types in its batches: one that does not match the schema of its table is
+/// found when it is read.
+fn caught<T>(read: impl FnOnce() -> T) -> Result<T, ArrowError> {
+    catch_unwind(AssertUnwindSafe(read)).map_err(|_| {
+        let reason = "a batch cannot be read; does it match the schema of its table?";
+        ArrowError::CDataInterface(reason.to_owned())
+    })
 }
 
 /// Returns a reader of a table of another library.
@@ -129,8 +155,9 @@ pub(crate) fn error_rates<'py>(
     let reader = reader(data)?;
     let rates = Rates::new(&reader.schema(), calls);
     let mut rates = rates.map_err(|error| column_error(&error, "calls"))?;
-    let count = || reader.into_iter().try_for_each(|batch| rates.add(&batch?));
-    released(py, usize::MAX, count).map_err(stream_error)?;
+    let count = || caught(|| reader.into_iter().try_for_each(|batch| rates.add(&batch?)));
+    let counted = released(py, usize::MAX, count).and_then(|counted| counted);
+    counted.map_err(stream_error)?;
     let made = rates.counts;
     let counts = PyDict::new(py);
     counts.set_item("rows", made.rows)?;

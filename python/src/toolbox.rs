@@ -35,7 +35,7 @@ pub(crate) struct ToolSet {
     /// The dialect, as Python gave it.
     given: Dialect,
     /// For cloning.
-    check: ReplyCheck,
+    pub(crate) check: ReplyCheck,
 }
 
 /// A part of an earlier turn: `(text, None)`, or `(name, (id, dependencies, arguments as JSON))`.

@@ -9,9 +9,10 @@ from typing import Any
 import httpx2
 import openai
 import pytest
-from scripted import CALL, INVALID, QUESTION, WEATHER, Model, stream_of
+from scripted import CALL, DONE, INVALID, QUESTION, WEATHER, Model, stream_of
 from test_transport import assert_headers, joined
 
+from plaincall import asgi
 from plaincall.asgi import Middleware
 
 URL = "http://model.test/v1"
@@ -129,6 +130,135 @@ async def test_an_app_that_writes_too_much(version: str, raises: bool) -> None:
     await Middleware(app)(scope, inputs.get, send)
     assert raised == (["the answer is not needed any more"] if raises else [])
     assert sent[0]["status"] == 502
+
+
+START: Any = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [(b"content-type", b"text/event-stream")],
+}
+
+
+def body_of(piece: bytes, more: bool = True) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": piece, "more_body": more}
+
+
+async def response_of(app: Any, version: str = "2.4") -> list[Any]:
+    """Returns the messages for a client of this app, which must end in time."""
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope, inputs = request_of(asgi={"version": "3.0", "spec_version": version})
+    await asyncio.wait_for(Middleware(app)(scope, inputs.get, send), 10)
+    assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    return sent
+
+
+@pytest.mark.parametrize("version", ["2.3", "2.4"])
+@pytest.mark.parametrize("piece", [b": ping" + b" " * 1000 + b"\n\n", b""], ids=["too much", "nothing"])
+async def test_an_app_that_goes_on_after_the_end_of_a_reply(
+    version: str, piece: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asgi, "MOST_WAIT", 60 if piece else 0.1)
+    monkeypatch.setattr(asgi, "STOP_WAIT", 0.1)
+    ended: list[str] = []
+    pieces = 0
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal pieces
+        await receive()
+        await send(START)
+        try:
+            for one in stream_of(CALL):
+                if one != DONE:
+                    await send(body_of(one))
+            while True:
+                await asyncio.sleep(0 if piece else 60)
+                await send(body_of(piece))
+                pieces += 1
+        except BaseException as error:
+            ended.append(type(error).__name__)
+            raise
+
+    sent = await response_of(app, version)
+    text = b"".join(message.get("body", b"") for message in sent)
+    assert b"get_weather" in text and text.endswith(DONE) and b"error" not in text
+    assert not sent[-1]["more_body"] and sum(not message.get("more_body", True) for message in sent) == 1
+    assert ended == ["OSError" if piece and version == "2.4" else "CancelledError"]
+    assert version == "2.3" or pieces < 100
+
+
+async def test_what_an_app_does_after_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi, "STOP_WAIT", 0.05)
+    done: list[bool] = []
+
+    def app_of(is_marked: bool) -> Any:
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await receive()
+            await send(START)
+            for piece in stream_of(CALL):
+                if is_marked or piece != DONE:
+                    await send(body_of(piece))
+            await send(body_of(b"", more=False))
+            await asyncio.sleep(0.2)
+            done.append(True)
+
+        return app
+
+    for is_marked in (False, True):
+        sent = await response_of(app_of(is_marked))
+        assert not sent[-1]["more_body"]
+    assert done == [True, True]
+
+
+async def test_an_error_of_the_app_after_the_end_of_a_reply() -> None:
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send(START)
+        for piece in stream_of(CALL):
+            if piece != DONE:
+                await send(body_of(piece))
+        raise RuntimeError("no usage")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope, inputs = request_of()
+    with pytest.raises(RuntimeError, match="no usage"):
+        await Middleware(app)(scope, inputs.get, send)
+    text = b"".join(message.get("body", b"") for message in sent)
+    assert b"get_weather" in text and text.endswith(DONE) and not sent[-1]["more_body"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_no_further_round_after_the_client_has_gone(stream: bool) -> None:
+    model = Model(INVALID, CALL)
+    request = json.dumps({"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": stream}).encode()
+    _, inputs = request_of()
+    inputs.get_nowait()
+    inputs.put_nowait({"type": "http.request", "body": request, "more_body": False})
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        # It does not ask whether the client has gone.
+        left = [await receive()]
+
+        async def only() -> Any:
+            return left.pop() if left else await asyncio.Event().wait()
+
+        await model.app(scope, only, send)
+        inputs.put_nowait({"type": "http.disconnect"})
+        await asyncio.sleep(0.01)
+
+    async def send(message: Any) -> None:
+        pass
+
+    scope, _ = request_of()
+    await asyncio.wait_for(Middleware(app)(scope, inputs.get, send), 10)
+    assert len(model.requests) == 1
 
 
 async def test_errors_of_the_app_are_raised() -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import pickle
+import sys
 import threading
+import time
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 import plaincall as pc
+from plaincall import _execute
 
 
 def call(tool: str, call_id: str, /, *dependencies: str, **arguments: Any) -> str:
@@ -90,7 +94,7 @@ async def test_failures_are_results() -> None:
 
 
 async def test_calls_that_the_toolbox_has_not_read_are_validated() -> None:
-    ran: list[object] = []
+    ran: list[int] = []
 
     def add(number: int) -> None:
         ran.append(number)
@@ -115,9 +119,117 @@ async def test_calls_that_the_toolbox_has_not_read_are_validated() -> None:
     assert sorted(ran) == [7, 8]
 
 
+async def test_calls_that_cannot_be_validated_are_rejected() -> None:
+    tools = pc.Toolbox([{"name": "save"}])
+    [emoji] = pc.parse("🛠️[save]\n🛠️[/end]\n", pc.Dialect.emoji()).calls
+    assert emoji.may_run and emoji.arguments is None
+    calls = [emoji, emoji]
+    itself: dict[str, Any] = {}
+    itself["a"] = itself
+    for value in (float("nan"), {1}, itself, "\ud800"):
+        calls += pc.parse(call("save", f"c{len(calls)}")).calls
+        calls[-1].arguments["a"] = value  # type: ignore[index]
+    results = await pc.execute(tools, calls)
+    assert [one.status for one in results] == ["rejected"] * 6, results
+    assert results[0].error == "its arguments were not read, or are not a JSON object; use the calls of a toolbox"
+
+
+async def test_calls_without_an_end_marker_that_the_toolbox_has_not_read() -> None:
+    ran: list[str] = []
+
+    def save(text: str) -> None:
+        ran.append(text)
+
+    def read(text: str) -> None: ...
+
+    tools, reading = pc.Toolbox([save]), pc.Toolbox([pc.tool(name="save", effect="read")(read)])
+    # The other toolbox decides that such a call may run, because its tool only reads.
+    calls = reading.parse("!!!GADGET_START:save\n!!!ARG:text\nHalf of the", stop="end_of_file").calls
+    assert calls[0].may_run
+    [result] = await pc.execute(tools, calls)
+    assert result.status == "rejected" and "may be truncated" in str(result.error)
+    # The second call may be part of the text of the first one.
+    text = "!!!GADGET_START:save\n!!!ARG:text\nAn example:\n" + call("save", "b", text="quoted")
+    calls = reading.parse(text, stop="natural").calls
+    assert [one.may_run for one in calls] == [True, True]
+    results = await pc.execute(tools, calls)
+    assert [one.status for one in results] == ["rejected", "rejected"] and ran == []
+    assert "the next call begins before" in str(results[0].error)
+    assert "may be part of its text" in str(results[1].error)
+    lenient = pc.Toolbox([save], unclosed="run")
+    assert [one.status for one in await pc.execute(lenient, calls)] == ["ok", "ok"]
+
+
 async def test_functions_run_in_threads() -> None:
     results, _ = await run(call("thread", "t") + call("late", "l"))
     assert results == [("ok", "false"), ("ok", "late")]
+
+
+class Place(BaseModel):
+    name: str
+
+
+def known(place: Place) -> Place:
+    if place.name == "Oz":
+        raise ValueError("there is no such place")
+    return place
+
+
+class Unreadable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("secret")
+
+
+async def test_anything_that_a_tool_raises_is_the_error_of_its_call() -> None:
+    def unreadable() -> None:
+        raise Unreadable
+
+    async def unreadable_later() -> None:
+        raise Unreadable
+
+    def leave() -> None:
+        sys.exit(3)
+
+    async def leave_later() -> None:
+        sys.exit(3)
+
+    async def slow() -> str:
+        await asyncio.sleep(0.05)
+        return "done"
+
+    tools = pc.Toolbox([unreadable, unreadable_later, leave, leave_later, slow])
+    calls = tools.parse("".join(call(name, name) for name in tools)).calls
+    results = await pc.execute(tools, calls)
+    assert [one.error for one in results] == ["Unreadable", "Unreadable", "SystemExit: 3", "SystemExit: 3", None]
+    assert results[-1].output == "done"
+    for approve in (leave, leave_later):
+        results = await pc.execute(tools, calls, approve=lambda call, approve=approve: approve())  # type: ignore[misc]
+        assert {one.error for one in results} == {"the approval of this call failed: SystemExit"}
+    # A call that was changed after it was read.
+    [changed] = tools.parse(call("slow", "s")).calls
+    assert changed.arguments is not None
+    changed.arguments.update({"other": 1})
+    [result] = await pc.execute(tools, [changed])
+    assert result.status == "error" and "TypeError" in str(result.error)
+
+
+async def test_arguments_that_pydantic_rejects() -> None:
+    ran: list[object] = []
+
+    def plan(day: datetime.date, at: Annotated[Place, AfterValidator(known)]) -> None:
+        ran.append(day)
+
+    plan.__annotations__.update(day=datetime.date, at=Annotated[Place, AfterValidator(known)])
+    tools = pc.Toolbox([plan])
+    values = {"day": "2026-06-31", "at/name": "Rome"}
+    text = call("plan", "a", **values) + call("plan", "b", **{**values, "day": "2026-06-30", "at/name": "Oz"})
+    calls = tools.parse(text + call("plan", "c", "a", **values)).calls
+    assert all(one.may_run for one in calls)
+    first, second, third = await pc.execute(tools, calls)
+    assert (first.status, second.status, third.status, ran) == ("rejected", "rejected", "skipped", [])
+    assert str(first.error).startswith("the argument `day` is invalid: Input should be a valid date")
+    assert second.error == "the argument `at` is invalid: Value error, there is no such place"
+    assert not any(word in str(first.error) for word in ("https", "2026", "pydantic"))
 
 
 async def test_at_most_so_many_calls_run_at_once() -> None:
@@ -130,6 +242,69 @@ async def test_a_time_limit() -> None:
     results, log = await run(call("work", "a", name="a", seconds=60), timeout=0.02)
     assert results == [("error", "timed out after 0.02 seconds")]
     assert log == ["start a", "cancelled a"]
+
+
+async def test_the_wait_for_a_thread_is_not_in_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_execute, "MOST_THREADS", 2)
+
+    def work(name: str) -> str:
+        time.sleep(0.2)
+        return name
+
+    tools = pc.Toolbox([work])
+    calls = tools.parse("".join(call("work", f"c{index}", name=index) for index in range(6))).calls
+    begun = time.monotonic()
+    results = await pc.execute(tools, calls, timeout=0.5)
+    assert [one.output for one in results] == list("012345"), results
+    assert time.monotonic() - begun > 0.55
+
+
+async def test_as_many_functions_as_allowed_run_in_threads() -> None:
+    together = threading.Barrier(40, timeout=10)
+
+    def work(name: str) -> str:
+        return f"{together.wait() >= 0}"
+
+    tools = pc.Toolbox([work])
+    calls = tools.parse("".join(call("work", f"c{index}", name=index) for index in range(40))).calls
+    results = await pc.execute(tools, calls, concurrency=40)
+    assert {one.output for one in results} == {"True"}, results
+
+
+async def test_a_function_in_a_thread_goes_on_after_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_execute, "MOST_THREADS", 1)
+    end = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def hang(name: str) -> str:
+        threads.append(threading.current_thread())
+        return f"{end.wait(10)}"
+
+    def late() -> Any:
+        return asyncio.sleep(60)
+
+    tools = pc.Toolbox([hang, late])
+    text = call("hang", "a", name="a") + call("hang", "b", name="b") + call("late", "l")
+    results = await pc.execute(tools, tools.parse(text).calls, timeout=0.1)
+    assert [one.error for one in results] == [
+        "timed out after 0.1 seconds; it still runs, and may still take effect",
+        "timed out after 0.1 seconds; it still runs, and may still take effect",
+        "timed out after 0.1 seconds",
+    ]
+    assert [one.is_alive() for one in threads] == [True, True]
+    end.set()
+    for one in threads:
+        one.join(10)
+        assert not one.is_alive()
+
+
+async def test_an_invalid_number_of_calls() -> None:
+    tools, _ = toolbox()
+    for concurrency in (0, -1):
+        with pytest.raises(
+            ValueError, match=f"`concurrency`: found {concurrency}, expected a whole number of at least"
+        ):
+            await pc.execute(tools, [], concurrency=concurrency)
 
 
 async def test_approval() -> None:
@@ -264,10 +439,6 @@ async def test_outputs() -> None:
     [result] = await pc.execute(tools, tools.parse(call("give", "g")).calls)
     assert (result.output, result.value) == ('{"ä": [1, null]}', {"ä": [1, None]})
     assert "Output:" in tools.results([result])
-
-
-class Place(BaseModel):
-    name: str
 
 
 @dataclass

@@ -289,12 +289,44 @@ def test_the_end_of_the_interpreter(parsed: str) -> None:
         assert (ended.returncode, ended.stderr) == (0, b"")
 
 
+def test_a_second_interpreter_cannot_import_it() -> None:
+    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    program = (
+        f"import {name} as interpreters, threading, plaincall as pc\n"
+        "from test_process import counted_during\n"
+        "for _ in range(2):\n"
+        "    other = interpreters.create()\n"
+        "    try: failed = interpreters.run_string(other, 'import plaincall')\n"
+        "    except Exception as error: failed = error\n"
+        "    interpreters.destroy(other)\n"
+        "    assert 'another interpreter' in str(failed) or 'subinterpreters' in str(failed), failed\n"
+        # Long texts still release the lock.
+        "counted, seconds = counted_during(lambda: pc.near_misses('!!!GADGET_STAR\\n!' * (1 << 22), pc.Dialect.block()))\n"
+        "assert counted > 30 * seconds, (counted, seconds)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parent)
+
+
 def test_the_import_needs_no_other_package() -> None:
     program = (
         "import sys, plaincall as pc\n"
         "pc.Toolbox([{'name': 'a'}]).parse('!!!GADGET_START:a')\n"
         "foreign = {'pydantic', 'griffe', 'httpx', 'httpx2', 'anyio'} & set(sys.modules)\n"
         "assert not foreign, foreign\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_hints_of_pydantic_in_a_program_that_has_not_loaded_its_modules() -> None:
+    program = (
+        "import datetime, plaincall as pc\n"
+        "def plan(day: datetime.date, days: int = 5) -> str: return str(day)\n"
+        "assert pc.tool(plan).parameters['properties']['day']['format'] == 'date'\n"
+        "class Own: pass\n"
+        "def place(where: Own) -> str: return ''\n"
+        "try: pc.tool(place)\n"
+        "except pc.DefinitionError as error: assert 'pydantic has no JSON Schema' in str(error)\n"
+        "else: raise AssertionError\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import inspect
 import json
+import math
 import subprocess
 import typing
 from dataclasses import dataclass
@@ -144,6 +145,58 @@ def test_hints_that_are_missing_or_unsupported(monkeypatch: pytest.MonkeyPatch) 
     ):
         pc.tool(place)
     assert pc.tool(add).description == "Adds two numbers."
+
+
+def test_only_the_hints_of_parameters_are_read() -> None:
+    def found(a: int, b: list[Literal["x"]]) -> Missing: ...  # type: ignore[name-defined]  # noqa: F821
+
+    def lost(a: int, b: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+    @functools.wraps(found)
+    def wrapped(*positional: Any, **named: Any) -> Any: ...
+
+    for function in (found, wrapped):
+        assert schema_of(function)["properties"] == {"a": {"type": "integer"}, "b": schema_list("x")}
+    with pytest.raises(pc.DefinitionError, match="`lost`: the type hint of `b` cannot be read: name 'Missing'"):
+        pc.tool(lost)
+
+
+def schema_list(word: str) -> dict[str, Any]:
+    return {"type": "array", "items": {"enum": [word]}}
+
+
+class Limit(BaseModel):
+    most: float = math.inf
+    default: float = 5
+
+
+def test_defaults_that_json_does_not_have() -> None:
+    def plain(a: float = math.inf, b: float = math.nan, c: str = "\ud800", d: float = 0.5) -> None: ...
+
+    def model(limit: Limit, a: float = -math.inf, c: int = 5) -> None: ...
+
+    for function, kept in ((plain, {"d": 0.5}), (model, {"c": 5})):
+        tools = pc.Toolbox([function])
+        properties = tools[function.__name__].parameters["properties"]
+        assert {name: one["default"] for name, one in properties.items() if "default" in one} == kept
+    limit = pc.tool(model).parameters["$defs"]["Limit"]["properties"]
+    assert "default" not in limit["most"] and limit["default"]["default"] == 5
+    # They are optional.
+    tools = pc.Toolbox([plain])
+    assert tools.parse("!!!GADGET_START:plain\n!!!GADGET_END").calls[0].may_run
+
+
+def test_halves_of_characters_in_descriptions() -> None:
+    def own(a: int) -> None: ...
+
+    own.__doc__ = "Bad: \ud800"
+
+    def of_parameter(a: int, b: Annotated[int, "Bad: \ud800"]) -> None: ...
+
+    with pytest.raises(pc.DefinitionError, match="`own`: the description has half of a character"):
+        pc.tool(own)
+    with pytest.raises(pc.DefinitionError, match="`of_parameter`: the hint or the description of the parameter `b`"):
+        pc.tool(of_parameter)
 
 
 async def test_parameters_with_names_that_pydantic_reserves() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import anthropic
@@ -12,7 +13,7 @@ import httpx
 import httpx2
 import openai
 import pytest
-from scripted import CALL, INVALID, QUESTION, WEATHER, Model, completion_of, stream_of
+from scripted import CALL, DONE, INVALID, QUESTION, WEATHER, Model, completion_of, stream_of
 
 import plaincall.http
 import plaincall.httpx
@@ -160,6 +161,47 @@ async def test_a_model_server_that_keeps_its_stream_open(library: str, monkeypat
     assert "get_weather" in response.text
     assert response.text.endswith("data: [DONE]\n\n")
     assert model.closed == 1
+
+
+class Broken(Model):
+    """Its connection breaks instead of the last piece, or of the first."""
+
+    def __init__(self, error: Exception, is_early: bool) -> None:
+        super().__init__(CALL)
+        self.error, self.is_early = error, is_early
+
+    def answer(self, path: str, headers: dict[str, str], body: bytes) -> Any:
+        status, content_type, pieces = super().answer(path, headers, body)
+
+        def broken() -> Iterator[bytes]:
+            for piece in pieces:
+                if self.is_early or piece == DONE:
+                    raise self.error
+                yield piece
+
+        return status, content_type, broken()
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+@pytest.mark.parametrize("error", ["ReadTimeout", "RemoteProtocolError"])
+async def test_a_connection_that_breaks_after_the_end_of_a_reply(library: str, error: str) -> None:
+    kind = getattr(LIBRARIES[library], error)
+    request = {"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": True}
+    one, other = Broken(kind("broken"), False), Broken(kind("broken"), False)
+    async with async_client(library, other) as client:
+        responses = [await client.post(f"{BASE}/chat/completions", json=request)]
+    with sync_client(library, one) as client:
+        responses.append(client.post(f"{BASE}/chat/completions", json=request))
+    for response, model in zip(responses, (other, one), strict=True):
+        assert "get_weather" in response.text and "error" not in response.text
+        assert response.text.endswith("data: [DONE]\n\n")
+        assert model.closed == 1
+    # Before the end of a reply it is an error.
+    async with async_client(library, Broken(kind("broken"), True)) as client:
+        with pytest.raises(kind):
+            await client.post(f"{BASE}/chat/completions", json=request)
+    with sync_client(library, Broken(kind("broken"), True)) as client, pytest.raises(kind):
+        client.post(f"{BASE}/chat/completions", json=request)
 
 
 @pytest.mark.parametrize("library", ["httpx", "httpx2"])
@@ -458,6 +500,63 @@ def assert_headers(error: Any) -> None:
     assert error.request_id == "r1"
     assert headers.get_list("content-type") == ["application/json"]
     assert headers.get_list("content-length") == [str(len(error.response.content))]
+
+
+class Moved(Model):
+    """Its answers are at another place of the same host, after a redirect from the first one."""
+
+    def __init__(self, *replies: str, to: str) -> None:
+        super().__init__(*replies)
+        self.to = to
+
+    def moved(self, http: Any, request: Any) -> Any:
+        if request.url.path.startswith("/old"):
+            headers = {"location": self.to, "content-type": "text/html", "x-place": "old"}
+            return http.Response(307, headers=headers, content=b"moved")
+        return None
+
+    def sync_transport(self, http: Any) -> Any:
+        model, inner = self, super().sync_transport(http)
+
+        class Outer(http.BaseTransport):  # type: ignore[misc]
+            def handle_request(self, request: Any) -> Any:
+                return model.moved(http, request) or inner.handle_request(request)
+
+        return Outer()
+
+    def async_transport(self, http: Any) -> Any:
+        model, inner = self, super().async_transport(http)
+
+        class Outer(http.AsyncBaseTransport):  # type: ignore[misc]
+            async def handle_async_request(self, request: Any) -> Any:
+                return model.moved(http, request) or await inner.handle_async_request(request)
+
+        return Outer()
+
+
+TOOL_OF_MESSAGES = {"name": "get_weather", "input_schema": WEATHER["function"]["parameters"]}
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path, tool", [("chat/completions", WEATHER), ("messages", TOOL_OF_MESSAGES)])
+async def test_a_redirect_is_followed(library: str, stream: bool, path: str, tool: Any) -> None:
+    request = {"model": "m", "messages": QUESTION, "tools": [tool], "stream": stream, "max_tokens": 9}
+    url = f"http://model.test/old/v1/{path}"
+    one, other = [Moved(CALL, to="http://model.test/new/v1/chat/completions?a=b") for _ in range(2)]
+    with sync_client(library, one) as client:
+        unfollowed = client.post(url, json=request)
+        responses = [client.post(url, json=request, follow_redirects=True)]
+    async with async_client(library, other) as client:
+        responses.append(await client.post(url, json=request, follow_redirects=True))
+    for response, model in zip(responses, (one, other), strict=True):
+        assert response.status_code == 200 and "get_weather" in response.text
+        assert model.paths == ["/new/v1/chat/completions"]
+    assert (unfollowed.status_code, unfollowed.content, unfollowed.headers["x-place"]) == (307, b"moved", "old")
+    assert unfollowed.headers["location"] == f"http://model.test/new/v1/{path}?a=b"
+    # The request would reach another path untranslated.
+    with sync_client(library, Moved(CALL, to="/new/other")) as client:
+        assert client.post(url, json=request, follow_redirects=True).status_code == 502
 
 
 def test_an_error_in_a_repair_round() -> None:

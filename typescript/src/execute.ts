@@ -42,6 +42,9 @@ const MOST_TIME = 2 ** 31 - 1;
  * one is skipped. `approve` is asked before each call, and may be asked about several calls at the same time; other calls run
  * meanwhile. Calls that were probably meant to end earlier (`Call.held`) run only if `approve` is given and approves them.
  *
+ * Calls that another toolbox has read, or `parse` alone, are validated first. Of these, calls without an end marker are rejected, unless
+ * the next call ended them and their tool only reads, or the toolbox has `unclosed: "run"`.
+ *
  * If `signal` is aborted, the signals of all tools are, no further call starts, and the promise is rejected with the reason. A call
  * that takes too long is aborted in the same way, and its result is an error. A function that ignores its signal goes on; nothing waits
  * for it.
@@ -153,6 +156,8 @@ class Plan {
       dependencies: call.dependencies,
       rejection: call.rejection,
       arguments: call.argumentsJson,
+      syntax: call.syntax,
+      termination: call.termination,
       held: canApprove ? null : call.held,
       isExclusive: toolbox.tools.get(call.name)?.exclusive ?? false,
       isOwn: toolbox.own.has(call),

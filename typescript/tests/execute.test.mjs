@@ -236,6 +236,25 @@ test("calls of other toolboxes are validated", async () => {
   assert.deepEqual(seen, [{ a: "x", b: [1] }, { a: "5", b: [] }]);
 });
 
+test("calls without an end marker that another toolbox has read are validated again", async () => {
+  const seen = [];
+  const input = { type: "object", properties: { text: { type: "string" } } };
+  const save = { name: "save", input, execute: (given) => seen.push(given) && "ok" };
+  const box = new Toolbox([plaincall.tool(save)]);
+  const reading = new Toolbox([plaincall.tool({ ...save, effect: "read" })]);
+  const half = reading.parse("!!!GADGET_START:save\n!!!ARG:text\nHalf of the", { stop: "endOfFile" }).calls;
+  const text = "!!!GADGET_START:save\n!!!ARG:text\nAn example:\n" + call("save", "b", { text: "quoted" });
+  const quoted = reading.parse(text, { stop: "natural" }).calls;
+  for (const { mayRun } of [...half, ...quoted]) assert.ok(mayRun);
+  const [truncated] = await execute(box, half);
+  assert.equal(truncated.status, "rejected");
+  assert.match(truncated.error, /may be truncated/);
+  const [first, second] = await execute(box, quoted);
+  assert.match(first.error, /the next call begins before/);
+  assert.match(second.error, /may be part of its text/);
+  assert.deepEqual(seen, []);
+});
+
 test("calls that the toolbox has read are not read again", async () => {
   const add = plaincall.tool({
     name: "any",

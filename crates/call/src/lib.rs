@@ -108,7 +108,7 @@ pub use conversion_rule::ConversionRule;
 pub use dialect_options::{DialectOptions, SyntaxOption};
 pub use document::Document;
 pub use limits::Limits;
-pub use may_run::{Bound, ReplyCheck, Unclosed};
+pub use may_run::{Bound, ReadCall, ReplyCheck, Unclosed};
 pub use reply_diagnostic::ReplyDiagnostic;
 pub use reply_reader::{ReplyEnd, ReplyItem, ReplyItems, ReplyReader};
 pub use schema::Schema;

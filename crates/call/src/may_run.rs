@@ -7,6 +7,7 @@ use plaincall_syntax::{
 };
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
 use crate::bind::bind;
@@ -15,6 +16,7 @@ use crate::call_error::{CallError, MissingEnd};
 use crate::stop::Stop;
 use crate::suspect_marker::SuspectMarker;
 use crate::tool::lookup::ToolLookup;
+use crate::tool::set::ToolSet;
 use crate::tool::{Effect, ToolSpec};
 
 /// How calls without an end marker are handled.
@@ -86,6 +88,19 @@ pub struct Bound {
     pub arguments: Arc<Arguments>,
     /// Text that was probably meant to end the call earlier. Such a call runs only if the gate approves this very call.
     pub held: Option<SuspectMarker>,
+}
+
+/// A call that was read with other tools, or with none.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadCall<'c> {
+    /// The name of the tool.
+    pub name: &'c str,
+    /// The arguments, if they were read.
+    pub arguments: Option<&'c Map<String, Value>>,
+    /// The syntax.
+    pub syntax: Syntax,
+    /// How it ended.
+    pub termination: Termination,
 }
 
 #[derive(Debug)]
@@ -221,6 +236,35 @@ impl ReplyCheck {
             }),
             held => Ok(held),
         }
+    }
+
+    /// Validates a call that was read with other tools, or with none, before it runs with these tools. Pass it all such calls
+    /// of the reply, in order. Without an end marker, a call runs only if the next one ended it and its tool here only reads:
+    /// how the reply ended is not known.
+    ///
+    /// Returns why the call must not run, as a sentence for the model, or `None`.
+    pub fn mismatch(&mut self, tools: &ToolSet, call: &ReadCall<'_>) -> Option<String> {
+        let is_read = tools
+            .get(call.name)
+            .is_some_and(|tool| tool.effect == Effect::Read);
+        let is_lifted = self.unclosed == Unclosed::Run;
+        let missing = match call.termination {
+            Termination::EndOfStream if !is_lifted => Some(MissingEnd::MaybeTruncated),
+            _ if is_read || is_lifted => None,
+            Termination::NextCall => Some(MissingEnd::EndedByNextCall),
+            _ => self.is_doubtful.then_some(MissingEnd::AfterUnclosed),
+        };
+        self.is_doubtful |= missing == Some(MissingEnd::EndedByNextCall);
+        if let Some(why) = missing {
+            return Some(self.not_closed(why, call.syntax).to_string());
+        }
+        let Some(arguments) = call.arguments else {
+            return Some(
+                "its arguments were not read, or are not a JSON object; use the calls of a toolbox"
+                    .to_owned(),
+            );
+        };
+        tools.mismatch(call.name, arguments)
     }
 
     fn end_marker(&self, syntax: Syntax) -> String {

@@ -6,9 +6,10 @@
 use std::collections::HashSet;
 
 use plaincall_call::{
-    CallError, Document, Effect, MissingEnd, ReplyCheck, Stop, SuspectMarker, ToolSpec, Unclosed,
+    CallError, Document, Effect, MissingEnd, ReadCall, ReplyCheck, Stop, SuspectMarker, ToolSet,
+    ToolSpec, Unclosed,
 };
-use plaincall_syntax::Dialect;
+use plaincall_syntax::{Dialect, Syntax, Termination};
 
 /// The first matching row decides. `*` matches everything, `a,b` matches both.
 const TABLE: &str = "
@@ -348,4 +349,57 @@ fn suspect_end_markers() {
             " ".repeat(117)
         ),
     );
+}
+
+/// The calls of a reply that other tools have read, in order, and whether each may run with these tools.
+#[test]
+fn calls_that_other_tools_have_read() {
+    let cases = [
+        ("reject", "write/end read/end", "yes yes"),
+        ("reject", "read/next write/end", "yes yes"),
+        (
+            "reject",
+            "write/next read/end write/end other/end",
+            "ended-by-next-call yes after-unclosed after-unclosed",
+        ),
+        ("reject", "write/text", "maybe-truncated"),
+        ("reject", "read/text write/end", "maybe-truncated yes"),
+        ("reject", "other/end", "unknown"),
+        ("run", "write/next write/end write/text", "yes yes yes"),
+        ("run", "other/text", "unknown"),
+    ];
+    let tools = [("read", Effect::Read), ("write", Effect::Write)]
+        .map(|(name, effect)| ToolSpec::new(name).effect(effect));
+    let tools = ToolSet::new(tools).expect("distinct names");
+    let no_arguments = serde_json::Map::new();
+    for (unclosed, calls, expected) in cases {
+        let unclosed = Unclosed::from_name(unclosed).expect("a name");
+        let mut check = ReplyCheck::new(&Dialect::block(), unclosed).expect("a dialect");
+        let decided = calls.split(' ').map(|call| {
+            let (name, end) = call.split_once('/').expect("an end");
+            let call = ReadCall {
+                name,
+                arguments: Some(&no_arguments),
+                syntax: Syntax::Block,
+                termination: match end {
+                    "end" => Termination::Explicit,
+                    "next" => Termination::NextCall,
+                    _ => Termination::EndOfStream,
+                },
+            };
+            let Some(why) = check.mismatch(&tools, &call) else {
+                return "yes";
+            };
+            let reasons = [
+                ("the next call begins before", "ended-by-next-call"),
+                ("an earlier call of this reply", "after-unclosed"),
+                ("this call may be truncated", "maybe-truncated"),
+                ("the toolbox has no tool `other`", "unknown"),
+            ];
+            let reason = reasons.iter().find(|(text, _)| why.contains(text));
+            reason.unwrap_or_else(|| panic!("{why}")).1
+        });
+        let decided: Vec<&str> = decided.collect();
+        assert_eq!(decided.join(" "), expected, "{calls}");
+    }
 }

@@ -68,7 +68,11 @@ impl Made {
             columns,
             around: Box::new(|_, work| work()),
             kept,
-            schema: Arc::new(Schema::new(fields)),
+            // With it, libraries restore what Arrow does not have, such as an index.
+            schema: Arc::new(Schema::new_with_metadata(
+                fields,
+                of_input.metadata().clone(),
+            )),
             rest: None,
         })
     }

@@ -1,6 +1,10 @@
 //! Columns of text, in each of Arrow's representations.
 
 use arrow_array::cast::AsArray as _;
+use arrow_array::types::{
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray,
     StringViewArray,
@@ -17,7 +21,16 @@ pub(crate) enum Texts {
     Binary(BinaryArray),
     LargeBinary(LargeBinaryArray),
     BinaryView(BinaryViewArray),
+    Dictionary(Box<Dictionary>),
     Null,
+}
+
+/// Texts that are written once, and the place of each row's text. They are read by key: their copies could have more bytes than
+/// an array holds, and a batch is read again for every batch of results.
+pub(crate) struct Dictionary {
+    keys: ArrayRef,
+    values: Texts,
+    length: usize,
 }
 
 /// Returns whether a column has text.
@@ -45,11 +58,17 @@ impl Texts {
             DataType::LargeBinary => Self::LargeBinary(array.as_binary().clone()),
             DataType::BinaryView => Self::BinaryView(array.as_binary_view().clone()),
             DataType::Null => Self::Null,
-            DataType::Dictionary(_, values) if is_text(values) => {
-                return Self::new(name, &arrow_cast::cast(array, values)?);
-            }
             other => {
-                return Err(ColumnError::of_type(name, other, "text").into());
+                let dictionary = array.as_any_dictionary_opt();
+                let dictionary = dictionary.filter(|_| is_text(other));
+                let dictionary =
+                    dictionary.ok_or_else(|| ColumnError::of_type(name, other, "text"))?;
+                let keys = dictionary.keys();
+                Self::Dictionary(Box::new(Dictionary {
+                    keys: keys.slice(0, keys.len()),
+                    values: Self::new(name, dictionary.values())?,
+                    length: dictionary.values().len(),
+                }))
             }
         })
     }
@@ -63,6 +82,7 @@ impl Texts {
             Self::Binary(texts) => texts.is_valid(row).then(|| texts.value(row)),
             Self::LargeBinary(texts) => texts.is_valid(row).then(|| texts.value(row)),
             Self::BinaryView(texts) => texts.is_valid(row).then(|| texts.value(row)),
+            Self::Dictionary(texts) => texts.values.get(texts.key(row)?),
             Self::Null => None,
         }
     }
@@ -70,5 +90,32 @@ impl Texts {
     /// Returns the text of a row as a string, or `None` if it is null or not UTF-8.
     pub(crate) fn text(&self, row: usize) -> Option<&str> {
         self.get(row).and_then(|text| str::from_utf8(text).ok())
+    }
+}
+
+impl Dictionary {
+    /// Returns the place of the text of a row, or `None` if it is null.
+    fn key(&self, row: usize) -> Option<usize> {
+        fn of<T: ArrowPrimitiveType>(keys: &ArrayRef, row: usize) -> Option<usize>
+        where
+            T::Native: TryInto<usize>,
+        {
+            keys.as_primitive::<T>().value(row).try_into().ok()
+        }
+        if self.keys.is_null(row) {
+            return None;
+        }
+        let key = match self.keys.data_type() {
+            DataType::Int8 => of::<Int8Type>(&self.keys, row),
+            DataType::Int16 => of::<Int16Type>(&self.keys, row),
+            DataType::Int32 => of::<Int32Type>(&self.keys, row),
+            DataType::Int64 => of::<Int64Type>(&self.keys, row),
+            DataType::UInt8 => of::<UInt8Type>(&self.keys, row),
+            DataType::UInt16 => of::<UInt16Type>(&self.keys, row),
+            DataType::UInt32 => of::<UInt32Type>(&self.keys, row),
+            DataType::UInt64 => of::<UInt64Type>(&self.keys, row),
+            _ => None,
+        };
+        key.filter(|key| *key < self.length)
     }
 }

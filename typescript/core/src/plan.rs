@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU32;
 
-use plaincall_call::ToolSet;
+use plaincall_call::{ReadCall, ReplyCheck, ToolSet};
 use plaincall_plan::{PlanError, PlannedCall, ReplyAction, ReplyPlan};
+use plaincall_syntax::{Syntax, Termination};
 use serde::{Deserialize, Serialize};
 
 use crate::document::write;
@@ -48,6 +49,9 @@ pub(crate) struct CallOption {
     dependencies: Vec<String>,
     rejection: Option<String>,
     held: Option<String>,
+    /// The words of the call for its syntax and its end.
+    syntax: String,
+    termination: String,
     is_exclusive: bool,
     /// Whether these tools have read it, and so validated it.
     is_own: bool,
@@ -74,7 +78,7 @@ impl PlanOperation {
                 concurrency,
                 calls,
             } => {
-                let plan = create(&state.tools(tools)?.set, concurrency, calls);
+                let plan = create(state.tools(tools)?, concurrency, calls);
                 let plan = plan.map_err(Error::argument)?;
                 (state.add(Object::Plan(Box::new(plan))), Ok(()))
             }
@@ -102,13 +106,14 @@ impl PlanOperation {
 }
 
 fn create(
-    tools: &ToolSet,
+    tools: &Tools,
     concurrency: Option<NonZeroU32>,
     calls: Vec<CallOption>,
 ) -> Result<ReplyPlan, PlanError> {
     let mut plan = ReplyPlan::new(concurrency)?;
+    let mut check = tools.check.clone();
     for option in calls {
-        let invalid = option.problem(tools);
+        let invalid = option.problem(&tools.set, &mut check);
         let mut call = PlannedCall::new(option.id);
         call.dependencies = option.dependencies;
         call.rejection = option.rejection.or(invalid);
@@ -122,17 +127,27 @@ fn create(
 
 impl CallOption {
     /// Returns why the call must not run with these tools. Other tools, or none, may have read it.
-    fn problem(&self, tools: &ToolSet) -> Option<String> {
-        let Some(arguments) = &self.arguments else {
-            return Some("its arguments were not read; use the calls of a toolbox".to_owned());
-        };
-        if self.is_own {
+    fn problem(&self, tools: &ToolSet, check: &mut ReplyCheck) -> Option<String> {
+        if self.is_own && self.arguments.is_some() {
             return None;
         }
-        let Ok(object) = serde_json::from_str(arguments) else {
-            return Some("its arguments are no JSON object".to_owned());
+        let arguments = self.arguments.as_deref();
+        let arguments = arguments.and_then(|json| serde_json::from_str(json).ok());
+        let call = ReadCall {
+            name: &self.name,
+            arguments: arguments.as_ref(),
+            syntax: if self.syntax == Syntax::Emoji.name() {
+                Syntax::Emoji
+            } else {
+                Syntax::Block
+            },
+            // An unknown word is no end marker.
+            termination: [Termination::Explicit, Termination::NextCall]
+                .into_iter()
+                .find(|one| one.name() == self.termination)
+                .unwrap_or(Termination::EndOfStream),
         };
-        tools.mismatch(&self.name, &object)
+        check.mismatch(tools, &call)
     }
 }
 

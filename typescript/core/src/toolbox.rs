@@ -32,7 +32,7 @@ pub(crate) struct Tools {
     pub(crate) set: Arc<ToolSet>,
     dialect: Dialect,
     /// For cloning.
-    check: ReplyCheck,
+    pub(crate) check: ReplyCheck,
 }
 
 /// A reply that still arrives.

@@ -71,8 +71,8 @@ impl ToolSet {
     }
 
     /// Returns why a call with these arguments cannot run with these tools, as a sentence for the model. Returns `None` if it
-    /// can. Use it for a call that was read with other tools, or with none.
-    pub fn mismatch(&self, name: &str, arguments: &Map<String, Value>) -> Option<String> {
+    /// can.
+    pub(crate) fn mismatch(&self, name: &str, arguments: &Map<String, Value>) -> Option<String> {
         let Some(tool) = self.get(name) else {
             return Some(format!("the toolbox has no tool `{name}`"));
         };
