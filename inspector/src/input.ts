@@ -2,6 +2,7 @@ import { decode, encode } from "./core.js";
 import { DEFAULT } from "./link.js";
 import type { Choices, Detected, Dialect, Given } from "./model.js";
 
+const TOML = "this page reads no TOML; `plaincall inspect -t tools.toml` opens a page with its tools";
 /** How long the page waits after a key, in milliseconds: as long as the last input took, within these limits. */
 const [SHORTEST, LONGEST] = [40, 150];
 
@@ -41,6 +42,8 @@ export class Input {
     byId("offer-use").addEventListener("click", () => {
       const { given } = this;
       this.set({ ...given, settings: { ...given.settings, dialect: this.#offer } });
+      // The button is gone.
+      this.#field("start_prefix").focus();
     });
     const file = byId("file");
     byId("open").addEventListener("click", () => file.click());
@@ -178,11 +181,14 @@ export class Input {
         continue;
       }
       const detected = this.#detect(bytes);
-      if (detected.tools_error !== null && !detected.is_log) problems.push(`\`${file.name}\` cannot be read: ${detected.tools_error}`);
+      // A reply may begin like tools, and quote them.
+      if (/\.toml$/i.test(file.name)) problems.push(`\`${file.name}\` cannot be read: ${TOML}`);
+      else if (/\.json$/i.test(file.name) && detected.tools_error !== null) problems.push(`\`${file.name}\` cannot be read: ${detected.tools_error}`);
       else if (detected.is_tools && !detected.is_log) next = { ...next, tools: decode(bytes) };
       else next = { ...next, bytes };
     }
-    if (problems.length < files.length) this.set(next);
+    // Also if no file can be used: an edit may wait.
+    this.set(next);
     for (const problem of problems) this.onProblem(problem);
   }
 }

@@ -50,8 +50,8 @@ class Page {
     this.#replay = new Replay(core);
     listeners.view.push((name) => this.#readCallsFor(name));
     this.#source.onCall = () => this.#readCalls();
-    document.addEventListener("keydown", ({ key }) => {
-      if (key === "j" || key === "k") this.#readCalls();
+    document.addEventListener("keydown", (event) => {
+      if (["j", "k"].includes(event.key) && isShortcut(event)) this.#readCalls();
     }, { capture: true });
     this.#panels = new Panels({
       diagnostics: (shown) => this.#diagnostics.show(shown),
@@ -243,6 +243,10 @@ class Page {
 
 /** The name of a tab, with a number. */
 const numbered = (name: string, number: number): string => (number === 0 ? name : `${name} (${number})`);
+
+/** Whether a key is no text, and no shortcut of the browser. */
+const isShortcut = (event: KeyboardEvent): boolean =>
+  !event.ctrlKey && !event.metaKey && !event.altKey && around(event, "input, textarea, select") === null;
 
 const EMPTY: Trace = { begin: null, turns: [], calls: [], resumed: [], usage: null, end_ms: 0, problems: [] };
 

@@ -14,8 +14,6 @@ export const KINDS_OF_BYTES: Record<Kind, [string, string]> = {
 };
 /** Texts are split after about as many bytes, so that parts out of sight cost nothing. */
 const BLOCK = 4000;
-/** The height of a line, in pixels. */
-const LINE = 20;
 /** How much of a part a screen reader says, in bytes. */
 const SPOKEN = 400;
 
@@ -104,9 +102,7 @@ function blocks(found: Piece[], bytes: Uint8Array): Block[] {
     const start = found[first]!.start;
     const isOver = at + 1 === found.length || (end - start > BLOCK && bytes[end - 1] === 10);
     if (!isOver) return;
-    const text = decode(bytes.subarray(start, end));
-    const element = make("div", "block", text);
-    element.style.containIntrinsicBlockSize = `auto ${text.split("\n").length * LINE}px`;
+    const element = make("div", "block", decode(bytes.subarray(start, end)));
     list.push({ element, first, end: at + 1, isMarked: false });
     first = at + 1;
   });
@@ -226,10 +222,11 @@ export class Source {
     this.#elements[this.#current]?.classList.remove("current");
     this.#current = at;
     element.classList.add("current");
-    if (isScrolled) element.scrollIntoView({ block: "nearest" });
     this.onCall();
     this.#explain(piece);
     choose(piece.part.call ?? null, "source");
+    // The explanation changes the height of the reply.
+    if (isScrolled) element.scrollIntoView({ block: "nearest" });
   }
 
   #explain({ part, start, end, diagnostics }: Piece): void {

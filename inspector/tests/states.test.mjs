@@ -95,9 +95,17 @@ test("broken tools are no reply", () => withPage({}, async (page) => {
     assert.equal(await page.inputValue("#reply"), REPLY);
     assert.equal(await page.inputValue("#definitions"), "");
   }
-  // A reply may begin like JSON, and quote a table.
-  for (const text of ['{"a": 1', `[tools.Look]\n${REPLY}`]) {
-    await drop(page, [{ name: "reply", bytes: Buffer.from(text) }]);
+  // An edit that the page has not shown yet is not lost, nor is the error.
+  await page.fill("#reply", `${REPLY}More.`);
+  await drop(page, [{ name: "tools.toml", bytes: Buffer.from("") }]);
+  await page.getByRole("alert").filter({ hasText: "tools.toml" }).waitFor();
+  await page.waitForTimeout(300);
+  assert.ok(await page.getByRole("alert").isVisible());
+  assert.match(await page.locator("#transcript").textContent(), /More\.$/);
+  // A reply may begin like JSON, and quote a table. A call in another format may be cut off.
+  const begun = '{"name": "Look", "parameters": {"at": "Par';
+  for (const [name, text] of [["a", '{"a": 1'], ["b.txt", `[tools.Look]\n${REPLY}`], ["c.txt", begun], ["d.json", `{"tools": 1}\n${REPLY}`], ["e.md", "[tools.Look]\n"]]) {
+    await drop(page, [{ name, bytes: Buffer.from(text) }]);
     await page.waitForFunction((it) => document.getElementById("reply").value === it, text);
   }
 }));

@@ -13,7 +13,7 @@ pub(crate) struct Detected {
     is_log: bool,
     /// Whether the text is definitions of tools.
     is_tools: bool,
-    /// Why a text that was meant as tools is not.
+    /// Why a file of JSON that seems to be definitions of tools is not.
     tools_error: Option<String>,
     /// Options with the markers that the text seems to have, if none of its markers is known.
     offer: Option<DialectOptions>,
@@ -60,13 +60,12 @@ pub(crate) fn detect(text: &[u8], no_reasoning: bool) -> Detected {
     }
     match document.syntax {
         Some(syntax) => detected.found.push(format!("the {} syntax", syntax.name())),
-        None => detected.offer = other_markers(&text),
+        None => detected.offer = other_markers(&text, &detected.dialect, no_reasoning),
     }
     detected
 }
 
-/// Returns whether the text can be read as definitions of tools, if it looks like a file of them: JSON with a schema, or a
-/// `tools.toml`.
+/// Returns whether the text can be read as definitions of tools, if it looks like them: JSON with a schema, and no calls.
 fn tools(text: &[u8]) -> Option<Result<(), String>> {
     const SCHEMAS: [&str; 4] = [
         "\"parameters\"",
@@ -76,11 +75,6 @@ fn tools(text: &[u8]) -> Option<Result<(), String>> {
     ];
     let first = text.trim_ascii_start().first().copied();
     let text = String::from_utf8_lossy(text);
-    let is_toml = text.lines().any(|line| line.starts_with("[tools."))
-        && Document::parse(&text, &Dialect::auto()).is_ok_and(|it| it.calls().next().is_none());
-    if is_toml {
-        return Some(Err(TOML.to_owned()));
-    }
     // A reply is not parsed as JSON if it cannot be.
     if !matches!(first, Some(b'[' | b'{')) {
         return None;
@@ -88,19 +82,25 @@ fn tools(text: &[u8]) -> Option<Result<(), String>> {
     match read_tool_definitions(&text) {
         Ok(tools) => (!tools.is_empty()).then_some(Ok(())),
         Err(error) => {
-            let is_meant = SCHEMAS.iter().any(|key| text.contains(key));
-            is_meant.then(|| Err(error.to_string()))
+            let has_schema = SCHEMAS.iter().any(|key| text.contains(key));
+            let document = Document::parse(&text, &Dialect::auto());
+            let has_calls = document.is_ok_and(|it| it.calls().next().is_some());
+            (has_schema && !has_calls).then(|| Err(error.to_string()))
         }
     }
 }
 
-const TOML: &str = "this is a `tools.toml`, which this page cannot read: `plaincall inspect -t tools.toml` opens a page with its tools";
-
 /// Returns the markers of a text whose markers differ from the default in their beginning, such as `@@@GADGET_START:`, if they
-/// close a call. They may also be mistakes of the model, so a person decides.
-fn other_markers(text: &str) -> Option<DialectOptions> {
+/// close a call. They may also be mistakes of the model, so a person decides. All else is as detected.
+fn other_markers(
+    text: &str,
+    detected: &DialectOptions,
+    no_reasoning: bool,
+) -> Option<DialectOptions> {
     /// The maximum length of the beginning, in characters.
     const LONGEST: usize = 8;
+    /// The maximum number of beginnings that are tried.
+    const MOST: usize = 4;
     let dialect = Dialect::block();
     let [start, argument, end] = dialect.markers().ok().and_then(|markers| {
         let of = |usage| {
@@ -113,21 +113,28 @@ fn other_markers(text: &str) -> Option<DialectOptions> {
             of(MarkerUse::End(Syntax::Block))?,
         ])
     })?;
-    let options = text.lines().filter_map(|line| {
-        let (beginning, _) = line.split_once(&start)?;
+    let mut beginnings: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        let Some((beginning, _)) = line.split_once(&start) else {
+            continue;
+        };
         let is_word = |c: char| c.is_alphanumeric() || c.is_whitespace();
         let is_other = !beginning.is_empty()
             && beginning.chars().count() <= LONGEST
             && !beginning.contains(is_word);
-        is_other.then(|| DialectOptions {
-            start_prefix: Some(format!("{beginning}{start}")),
-            arg_prefix: Some(format!("{beginning}{argument}")),
-            end_prefix: Some(format!("{beginning}{end}")),
-            ..DialectOptions::default()
-        })
+        if is_other && beginnings.len() < MOST && !beginnings.contains(&beginning) {
+            beginnings.push(beginning);
+        }
+    }
+    let options = beginnings.into_iter().map(|beginning| DialectOptions {
+        start_prefix: Some(format!("{beginning}{start}")),
+        arg_prefix: Some(format!("{beginning}{argument}")),
+        end_prefix: Some(format!("{beginning}{end}")),
+        ..detected.clone()
     });
-    options.take(1).find(|options| {
-        let document = options.dialect().map(|it| Document::parse(text, &it));
+    options.into_iter().find(|options| {
+        let dialect = options.of_reply(no_reasoning);
+        let document = dialect.map(|it| Document::parse(text, &it));
         document.is_ok_and(|it| it.is_ok_and(|it| it.calls().any(ToolCall::is_closed)))
     })
 }
