@@ -9,6 +9,8 @@ import { Parser } from "plaincall/parse";
 const addon = createRequire(import.meta.url)(process.env.ADDON);
 const SIZES = [4, 64, 4096];
 const ROUNDS = 60;
+/** Engines compile while a program runs: each parser has as much time to become fast. */
+const LEAST_MS = 1500;
 const MOST_MS = 5000;
 const CODE = "export function add(a: number, b: number): number {\n  return a + b;\n}\n";
 const PROSE = "I look at the file first, then I change the line that the error names in this file. ";
@@ -110,7 +112,8 @@ for (const [payload, contents] of Object.entries(PAYLOADS)) {
       let best = Infinity;
       const begun = performance.now();
       // What takes long is read twice and not more often.
-      for (let round = 0; round < ROUNDS && (round < 2 || performance.now() - begun < MOST_MS); round++) {
+      const elapsed = () => performance.now() - begun;
+      for (let round = 0; round < 2 || elapsed() < (round < ROUNDS ? MOST_MS : LEAST_MS); round++) {
         best = Math.min(best, await time(async () => (calls = await read(chunks))));
       }
       const kept = contents.filter((content) => calls.includes(content)).length;
