@@ -5,7 +5,6 @@ use std::sync::Arc;
 use plaincall_call::decision::Decision;
 use plaincall_call::{ReadCall, ReplyCheck, ToolCall, ToolSet};
 use plaincall_plan::PlannedCall;
-use plaincall_syntax::{Syntax, Termination};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -134,16 +133,7 @@ impl Call {
                 [self.syntax.extract(py)?, self.termination.extract(py)?];
             let name: String = self.name.extract(py)?;
             let arguments = self.written_arguments(py)?;
-            let read = ReadCall {
-                name: &name,
-                arguments: arguments.as_ref(),
-                syntax: if syntax == Syntax::Emoji.name() {
-                    Syntax::Emoji
-                } else {
-                    Syntax::Block
-                },
-                termination: termination_from(&termination),
-            };
+            let read = ReadCall::named(&name, arguments.as_ref(), &syntax, &termination);
             let mismatch = check.mismatch(tools, &read);
             call.rejection = call.rejection.or(mismatch);
         }
@@ -160,14 +150,6 @@ impl Call {
         };
         Ok(serde_json::from_str(&text).ok())
     }
-}
-
-/// An unknown word is no end marker.
-fn termination_from(name: &str) -> Termination {
-    [Termination::Explicit, Termination::NextCall]
-        .into_iter()
-        .find(|one| one.name() == name)
-        .unwrap_or(Termination::EndOfStream)
 }
 
 /// Defines what pickles contain: these attributes, which are all.

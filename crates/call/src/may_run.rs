@@ -103,6 +103,32 @@ pub struct ReadCall<'c> {
     pub termination: Termination,
 }
 
+impl<'c> ReadCall<'c> {
+    /// Describes a call by the names of its syntax and its termination. An unknown termination counts as a missing end marker.
+    pub fn named(
+        name: &'c str,
+        arguments: Option<&'c Map<String, Value>>,
+        syntax: &str,
+        termination: &str,
+    ) -> Self {
+        let syntax = if syntax == Syntax::Emoji.name() {
+            Syntax::Emoji
+        } else {
+            Syntax::Block
+        };
+        let termination = [Termination::Explicit, Termination::NextCall]
+            .into_iter()
+            .find(|one| one.name() == termination)
+            .unwrap_or(Termination::EndOfStream);
+        Self {
+            name,
+            arguments,
+            syntax,
+            termination,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct OwnMarkers {
     ends: [String; 2],

@@ -1,14 +1,11 @@
 //! Columns of text, in each of Arrow's representations.
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{
-    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
-};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray,
-    StringViewArray,
+    StringViewArray, downcast_integer_array,
 };
+use arrow_buffer::ArrowNativeType as _;
 use arrow_schema::{ArrowError, DataType};
 
 use crate::column::ColumnError;
@@ -96,26 +93,14 @@ impl Texts {
 impl Dictionary {
     /// Returns the place of the text of a row, or `None` if it is null.
     fn key(&self, row: usize) -> Option<usize> {
-        fn of<T: ArrowPrimitiveType>(keys: &ArrayRef, row: usize) -> Option<usize>
-        where
-            T::Native: TryInto<usize>,
-        {
-            keys.as_primitive::<T>().value(row).try_into().ok()
-        }
         if self.keys.is_null(row) {
             return None;
         }
-        let key = match self.keys.data_type() {
-            DataType::Int8 => of::<Int8Type>(&self.keys, row),
-            DataType::Int16 => of::<Int16Type>(&self.keys, row),
-            DataType::Int32 => of::<Int32Type>(&self.keys, row),
-            DataType::Int64 => of::<Int64Type>(&self.keys, row),
-            DataType::UInt8 => of::<UInt8Type>(&self.keys, row),
-            DataType::UInt16 => of::<UInt16Type>(&self.keys, row),
-            DataType::UInt32 => of::<UInt32Type>(&self.keys, row),
-            DataType::UInt64 => of::<UInt64Type>(&self.keys, row),
+        let keys = &self.keys;
+        let key: Option<usize> = downcast_integer_array!(
+            keys => keys.value(row).to_usize(),
             _ => None,
-        };
+        );
         key.filter(|key| *key < self.length)
     }
 }

@@ -4,7 +4,6 @@ use std::num::NonZeroU32;
 
 use plaincall_call::{ReadCall, ReplyCheck, ToolSet};
 use plaincall_plan::{PlanError, PlannedCall, ReplyAction, ReplyPlan};
-use plaincall_syntax::{Syntax, Termination};
 use serde::{Deserialize, Serialize};
 
 use crate::document::write;
@@ -133,20 +132,8 @@ impl CallOption {
         }
         let arguments = self.arguments.as_deref();
         let arguments = arguments.and_then(|json| serde_json::from_str(json).ok());
-        let call = ReadCall {
-            name: &self.name,
-            arguments: arguments.as_ref(),
-            syntax: if self.syntax == Syntax::Emoji.name() {
-                Syntax::Emoji
-            } else {
-                Syntax::Block
-            },
-            // An unknown word is no end marker.
-            termination: [Termination::Explicit, Termination::NextCall]
-                .into_iter()
-                .find(|one| one.name() == self.termination)
-                .unwrap_or(Termination::EndOfStream),
-        };
+        let (name, arguments) = (&self.name, arguments.as_ref());
+        let call = ReadCall::named(name, arguments, &self.syntax, &self.termination);
         check.mismatch(tools, &call)
     }
 }
