@@ -3,13 +3,12 @@
 //! `crates/cli/browser/phone.mjs` opens them and looks for text that is too small, too wide or hidden, and for gaps in the critical
 //! path. The logs are those of the tests of `show`, with subagents and long lines, and that of the first example.
 
+use crate::command;
+use crate::step::{output, report, step};
+use crate::workspace::{at, files, new_folder, read, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-use crate::dist::{at, new_folder, output};
-use crate::repository_lints::{files, read};
-use crate::{command, step, target};
 
 /// The names under which Chromium is installed.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -22,7 +21,7 @@ const RECORDS: &str = "crates/cli/tests/show/records";
 /// Returns an error if a page cannot be made or read.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let Some(chromium) = installed() else {
-        println!("== browser: SKIPPED, Chromium is not installed, and `apt-get` cannot install it");
+        report!("== browser: SKIPPED, Chromium is not installed, and `apt-get` cannot install it");
         return Ok(());
     };
     let folder = new_folder(&std::path::absolute(target().join("browser")).map_err(at(root))?)?;

@@ -1,9 +1,9 @@
 //! Tools that cargo installs below the build folder.
 
+use crate::step::step;
+use crate::workspace::{cargo, target};
 use std::fs;
 use std::path::PathBuf;
-
-use crate::{cargo, step, target};
 
 /// Returns the program of a package with its name, and installs it if it is missing. `arguments` are further arguments of
 /// `cargo install`.

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::{command, node, python, step, target};
+use crate::command;
+use crate::step::step;
+use crate::workspace::target;
+use crate::{node, python};
 
 /// The programs that use a Python client.
 const PYTHON: [&str; 4] = [

@@ -6,7 +6,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{cargo, node, step, target};
+use crate::node;
+use crate::step::{report, step};
+use crate::workspace::{cargo, target};
 
 /// The tests of published packages, and that of a program that the user names.
 const PUBLISHED: [&str; 3] = ["opencode", "qwen_code", "codex_cli"];
@@ -34,7 +36,7 @@ fn isolated() -> Command {
 /// Runs the task of each agent, and with a program also that of Claude Code.
 pub(crate) fn test(root: &Path, claude_code: Option<&str>) -> Result<(), String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        println!("== coding agents: SKIPPED, they need x86-64 Linux");
+        report!("== coding agents: SKIPPED, they need x86-64 Linux");
         return Ok(());
     }
     if !isolated()
@@ -42,7 +44,7 @@ pub(crate) fn test(root: &Path, claude_code: Option<&str>) -> Result<(), String>
         .status()
         .is_ok_and(|status| status.success())
     {
-        println!("== coding agents: SKIPPED, this system allows no namespaces");
+        report!("== coding agents: SKIPPED, this system allows no namespaces");
         return Ok(());
     }
     let installed = std::path::absolute(target().join("coding-agents"))

@@ -1,10 +1,10 @@
 //! Programs of Debian packages, unpacked into the build folder.
 
+use crate::step::step;
+use crate::workspace::target;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-use crate::{step, target};
 
 /// The folders of programs of the system.
 const SYSTEM: [&str; 4] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"];

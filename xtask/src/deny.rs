@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::{cargo_tool, step};
+use crate::cargo_tool;
+use crate::step::{report, step};
 
 /// The version of `cargo deny`.
 const VERSION: &str = "0.20.2";
@@ -33,7 +34,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         let known = ["--offline", "check", "advisories"];
         step("advisories, from the local copy", &mut deny(&known))
     } else {
-        println!("== advisories: SKIPPED, their database cannot be reached");
+        report!("== advisories: SKIPPED, their database cannot be reached");
         Ok(())
     }
 }

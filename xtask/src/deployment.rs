@@ -8,9 +8,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::dist::output;
-use crate::repository_lints::read;
-use crate::{command, debian, python, step, target};
+use crate::command;
+use crate::step::{output, report, step};
+use crate::workspace::{read, target};
+use crate::{debian, python};
 
 const EXAMPLE: &str = "examples/gateway";
 const COMPOSE: &str = "compose.yaml";
@@ -33,12 +34,12 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
             check.args(["check", "config"]);
             step("promtool", check.arg(example.join("prometheus.yml")))?;
         }
-        None => println!(
+        None => report!(
             "== promtool: SKIPPED, it is not installed and Debian's packages cannot be reached"
         ),
     }
     let Some(nginx) = debian::program("nginx", "nginx") else {
-        println!(
+        report!(
             "== drain: SKIPPED, nginx is not installed and Debian's packages cannot be reached"
         );
         return Ok(());

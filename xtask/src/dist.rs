@@ -9,7 +9,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{inspector, python, root, step, target};
+use crate::step::{output, report, step};
+use crate::workspace::{at, new_folder, root, target};
+use crate::{inspector, python};
 
 /// The platform of the command.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
@@ -59,10 +61,10 @@ pub(crate) fn is_supported() -> bool {
 /// Returns an error if something cannot be built.
 pub(crate) fn run(profile: &str) -> Result<(), String> {
     let packages = build(profile)?;
-    println!("== {}", packages.folder.display());
+    report!("== {}", packages.folder.display());
     for name in [&packages.archive, &packages.wheel, &packages.library] {
         let bytes = fs::metadata(packages.folder.join(name)).map_or(0, |file| file.len());
-        println!("{:6} kB  {name}", bytes / 1000);
+        report!("{:6} kB  {name}", bytes / 1000);
     }
     let sums = packages.folder.join(CHECKSUMS);
     print!("{}", fs::read_to_string(&sums).map_err(at(&sums))?);
@@ -80,7 +82,7 @@ pub(crate) fn build(profile: &str) -> Result<Packages, String> {
     let staging = new_folder(&target().join("packages"))?;
     let page = inspector::build(&root())?;
     if page.is_none() {
-        println!("== the command has no page of the inspector, which needs WebAssembly");
+        report!("== the command has no page of the inspector, which needs WebAssembly");
     }
     let wheel = wheel_with(&root(), profile, &staging, page.as_deref())?;
     let unpacked = staging.join("wheel");
@@ -175,7 +177,7 @@ fn check_glibc(program: &Path) -> Result<(), String> {
     let mut symbols = Command::new("objdump");
     let symbols = output(symbols.arg("--dynamic-syms").arg(program))?;
     let (major, minor) = newest_glibc(&symbols).ok_or("the command requires no glibc")?;
-    println!("== the command requires glibc {major}.{minor}");
+    report!("== the command requires glibc {major}.{minor}");
     if (major, minor) > OLDEST_GLIBC {
         return Err(format!(
             "{} requires glibc {major}.{minor}, at most {OLDEST_GLIBC:?}",
@@ -232,34 +234,6 @@ fn archive(program: &Path, staging: &Path) -> Result<String, String> {
         .current_dir(staging);
     step("archive", &mut tar)?;
     Ok(archive)
-}
-
-/// Creates an empty folder, and returns its absolute path.
-pub(crate) fn new_folder(folder: &Path) -> Result<PathBuf, String> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(at(folder))?;
-    }
-    fs::create_dir_all(folder).map_err(at(folder))?;
-    std::path::absolute(folder).map_err(at(folder))
-}
-
-/// Returns the standard output of a command that succeeds.
-pub(crate) fn output(command: &mut Command) -> Result<String, String> {
-    let shown = format!("{command:?}");
-    let output = command
-        .output()
-        .map_err(|error| format!("{shown}: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() {
-        return Ok(text);
-    }
-    let messages = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{shown} failed: {text}{messages}"))
-}
-
-pub(crate) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> String {
-    let path = path.display().to_string();
-    move |error| format!("{path}: {error}")
 }
 
 #[cfg(test)]

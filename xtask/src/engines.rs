@@ -7,7 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{cargo, node, python, step, target};
+use crate::step::step;
+use crate::workspace::{cargo, target};
+use crate::{node, python};
 
 /// The programs for llama.cpp. The last file keeps npm from installing llama.cpp for other machines.
 const NODE: [&str; 4] = [

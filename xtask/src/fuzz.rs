@@ -4,6 +4,8 @@
 //! starts with the inputs in `fuzz/corpus`, those of earlier runs, and seeds from the specification's examples, the vectors
 //! of native mode and the payloads of `wire`. New inputs stay in the build folder; `--keep` adds them, minimised, to the corpus.
 
+use crate::step::{report, step};
+use crate::workspace::{cargo, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -37,8 +39,8 @@ impl Folders {
     fn new(root: &Path, target: &str) -> Result<Self, String> {
         let folders = Self {
             corpus: root.join("fuzz/corpus").join(target),
-            found: crate::target().join("fuzz-found").join(target),
-            seeds: crate::target().join("fuzz-seeds").join(target),
+            found: crate::workspace::target().join("fuzz-found").join(target),
+            seeds: crate::workspace::target().join("fuzz-seeds").join(target),
             artifacts: root.join("fuzz/artifacts").join(target),
         };
         for folder in [
@@ -85,9 +87,9 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         return Err("libFuzzer needs a C++ compiler: install g++ or clang, or set CXX".to_owned());
     }
     let programs = build(root, &targets)?;
-    println!("== fuzz: {} targets, {seconds} s each", targets.len());
+    report!("== fuzz: {} targets, {seconds} s each", targets.len());
     let begun = Instant::now();
-    seed(root, &crate::target().join("fuzz-seeds"))?;
+    seed(root, &target().join("fuzz-seeds"))?;
     let dictionary = folder.join("markers.dict");
     let queue = Mutex::new(targets.iter());
     let found = Mutex::new(Vec::new());
@@ -106,9 +108,9 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
                 Ok(format!("{summary}{kept}"))
             });
             match ran {
-                Ok(summary) => println!("   {name}: {summary}"),
+                Ok(summary) => report!("   {name}: {summary}"),
                 Err(error) => {
-                    println!("{error}");
+                    report!("{error}");
                     if let Ok(mut found) = found.lock() {
                         found.push(name.clone());
                     }
@@ -122,7 +124,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
             scope.spawn(work);
         }
     });
-    println!("== fuzz: {:.0} s", begun.elapsed().as_secs_f64());
+    report!("== fuzz: {:.0} s", begun.elapsed().as_secs_f64());
     let found = found.into_inner().unwrap_or_default();
     if found.is_empty() {
         Ok(())
@@ -157,8 +159,8 @@ fn build(root: &Path, targets: &[String]) -> Result<PathBuf, String> {
     let host = output.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.ok_or("`rustc -vV` names no host")?;
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-    let folder = crate::target().join("fuzz");
-    let mut command = crate::cargo(&["build", "--quiet", "--release"]);
+    let folder = target().join("fuzz");
+    let mut command = cargo(&["build", "--quiet", "--release"]);
     // With `--target`, build scripts are not instrumented.
     command
         .args(["--manifest-path", "fuzz/Cargo.toml", "--target", host])
@@ -170,7 +172,7 @@ fn build(root: &Path, targets: &[String]) -> Result<PathBuf, String> {
     for target in targets {
         command.args(["--bin", target]);
     }
-    crate::step("fuzz targets", &mut command)?;
+    step("fuzz targets", &mut command)?;
     Ok(folder.join(host).join("release"))
 }
 

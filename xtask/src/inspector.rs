@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::dist::{at, new_folder};
 use crate::npm::WASM_FEATURES;
 use crate::other_targets::{WASM, is_installed};
-use crate::{browser, cargo, node, step, target};
+use crate::step::{report, step};
+use crate::workspace::{at, cargo, new_folder, target};
+use crate::{browser, node};
 
 /// The profile of the module.
 const PROFILE: &str = "wasm";
@@ -33,7 +34,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         .env("PLAINCALL_INSPECTOR_PAGE", &page);
     step("the command with the page", &mut tests)?;
     let Some(chromium) = browser::installed() else {
-        println!(
+        report!(
             "== inspector: SKIPPED, Chromium is not installed, and `apt-get` cannot install it"
         );
         return Ok(());

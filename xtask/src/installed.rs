@@ -7,9 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::dist::{CHECKSUMS, Packages, VERSION, at, build, is_supported, new_folder, output};
-use crate::repository_lints::read;
-use crate::{python, root, step, target};
+use crate::dist::{CHECKSUMS, Packages, VERSION, build, is_supported};
+use crate::python;
+use crate::step::{output, report, step};
+use crate::workspace::{at, new_folder, read, root, target};
 
 /// The folders of `PATH`. Cargo is in none of them; the tools of the example are.
 const PATH: &str = "/usr/bin:/bin";
@@ -41,7 +42,7 @@ const WAYS: [(&str, Install); 4] = [
 /// Returns an error if something cannot be built or installed, or does not work.
 pub(crate) fn test(profile: &str) -> Result<(), String> {
     if !is_supported() {
-        println!("== installed: SKIPPED, it needs x86-64 Linux");
+        report!("== installed: SKIPPED, it needs x86-64 Linux");
         return Ok(());
     }
     let packages = build(profile)?;
@@ -54,16 +55,16 @@ pub(crate) fn test(profile: &str) -> Result<(), String> {
         &installed.join("tools"),
     )?;
     for (name, install) in WAYS {
-        println!("== installed: {name}");
+        report!("== installed: {name}");
         let begun = Instant::now();
         let home = new_folder(&installed.join(name))?;
         let start = install(&packages, &tools, &home)?;
         let seconds = begun.elapsed().as_secs_f64();
         check_example(&start, &home)?;
         check_connection(&start, &home)?;
-        println!("== installed: {name}: in {seconds:.0} s, the first example runs");
+        report!("== installed: {name}: in {seconds:.0} s, the first example runs");
     }
-    println!("== installed: the Python library with its command");
+    report!("== installed: the Python library with its command");
     library(&packages, &tools, &new_folder(&installed.join("library"))?)
 }
 

@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::{cargo, cargo_tool, target};
+use crate::cargo_tool;
+use crate::workspace::{cargo, target};
 
 /// The highest allowed increase of a case, in percent.
 const MOST: f64 = 5.0;

@@ -3,12 +3,12 @@
 //!
 //! The source is rustdoc's JSON, with all features of the crates. `xtask/interface` prints it as text.
 
+use crate::step::step;
+use crate::workspace::{cargo, target};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-use crate::{cargo, step, target};
 
 /// The folders of the crates.
 const CRATES: [&str; 12] = [

@@ -1,11 +1,10 @@
 //! Links in the pages of the repository: targets and anchors inside it, and the form of other addresses.
 
+use crate::step::output;
+use crate::workspace::{files, read, root};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-use crate::dist::output;
-use crate::repository_lints::{files, read};
 
 /// Returns a message for each broken link.
 ///
@@ -209,7 +208,7 @@ mod tests {
 
     #[test]
     fn problems() {
-        let page = crate::root().join("README.md");
+        let page = root().join("README.md");
         let table = [
             ("LICENSE-MIT", false),
             ("no/such.md", true),

@@ -39,18 +39,17 @@ mod reasons;
 mod repository_lints;
 mod restate;
 mod site;
+mod step;
 mod suites;
 mod words;
+mod workspace;
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-/// The profile for measurements and releases.
-const DIST: &str = "dist";
-/// The profile of `cargo install`, which builds faster.
-const QUICK: &str = "release";
+use step::step;
+use workspace::{DIST, QUICK, cargo, root, target};
 
 const USAGE: &str = "\
 cargo xtask TASK
@@ -178,41 +177,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Returns the root of the repository.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// Returns the target directory.
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
-}
-
-fn cargo(arguments: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments).current_dir(root());
-    command
-}
-
-/// Runs one step, and prints its name and time.
-fn step(name: &str, command: &mut Command) -> Result<(), String> {
-    println!("== {name}");
-    let begun = Instant::now();
-    let status = command
-        .status()
-        .map_err(|error| format!("{name}: {}: {error}", program(command.get_program())))?;
-    println!("== {name}: {:.0} s", begun.elapsed().as_secs_f64());
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("{name} failed"))
-    }
-}
-
-fn program(name: &OsStr) -> String {
-    name.to_string_lossy().into_owned()
 }
 
 fn test(all: bool) -> Result<(), String> {

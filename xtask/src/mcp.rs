@@ -5,7 +5,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{cargo, node, step, target};
+use crate::node;
+use crate::step::step;
+use crate::workspace::{cargo, target};
 
 /// The client program.
 const CLIENT: &str = "mcp_client.mjs";

@@ -4,6 +4,7 @@
 //! detect every other one. A mutant that does not build or does not end counts as detected. The listed ones are tried too,
 //! and no test may detect them.
 
+use crate::workspace::{cargo, target};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -94,7 +95,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         Some(subject) => (std::slice::from_ref(subject), &words[1..]),
         None => (SUBJECTS, words),
     };
-    let version = crate::cargo(&["mutants", "--version"]).output();
+    let version = cargo(&["mutants", "--version"]).output();
     if !version.is_ok_and(|output| output.status.success()) {
         return Err(
             "cargo-mutants is not installed: cargo install --locked cargo-mutants@27.1.0"
@@ -165,7 +166,7 @@ struct Scope {
 
 impl Scope {
     fn new(name: &str, subject: &Subject, more: &[&str]) -> Result<Self, String> {
-        let output = crate::target().join("mutants").join(name);
+        let output = target().join("mutants").join(name);
         fs::create_dir_all(&output).map_err(|error| format!("{}: {error}", output.display()))?;
         let folder = output.display().to_string();
         let own = ["--package", subject.package, "--output", &folder];
@@ -185,7 +186,7 @@ impl Scope {
         expected: usize,
         more: &[&str],
     ) -> Result<Found, String> {
-        let mut command = crate::cargo(&["mutants", "--colors=never"]);
+        let mut command = cargo(&["mutants", "--colors=never"]);
         command
             .args(&self.arguments)
             .args(tests.arguments())
@@ -294,7 +295,7 @@ fn escaped(text: &str) -> String {
 
 /// Returns the names of the mutants that these arguments select.
 fn listed(arguments: &[impl AsRef<OsStr>]) -> Result<Vec<String>, String> {
-    let output = crate::cargo(&["mutants", "--list", "--colors=never"])
+    let output = cargo(&["mutants", "--list", "--colors=never"])
         .args(arguments)
         .output()
         .map_err(|error| format!("cargo mutants: {error}"))?;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::links::prose;
-use crate::repository_lints::{files, read};
+use crate::workspace::{files, read};
 
 /// The pages that name public types and their members.
 const PAGES: [&str; 3] = ["README.md", "SECURITY.md", "docs"];

@@ -1,9 +1,8 @@
 //! Packages for Node, installed into the build folder.
 
+use crate::step::step;
 use std::path::Path;
 use std::process::Command;
-
-use crate::step;
 
 /// Installs the packages of `package-lock.json` in `source` into `folder`, and copies the programs there, because Node looks
 /// for packages next to the program. Package scripts are disabled. `how` is `ci`, or `install` if optional packages for other

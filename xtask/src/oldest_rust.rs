@@ -1,6 +1,7 @@
 //! Checks the pure crates with an older Rust than the rest, because many programs that embed them require one.
 
-use crate::{step, target};
+use crate::step::{report, step};
+use crate::workspace::{root, target};
 
 /// Their `rust-version`.
 const VERSION: &str = "1.85";
@@ -31,13 +32,13 @@ pub(crate) fn check() -> Result<(), String> {
         .status()
         .is_ok_and(|status| status.success())
     {
-        println!("== Rust {VERSION}: SKIPPED, rustup cannot install it");
+        report!("== Rust {VERSION}: SKIPPED, rustup cannot install it");
         return Ok(());
     }
     let mut check = std::process::Command::new("rustup");
     check.args(["run", VERSION, "cargo", "check", "--lib"]);
     check.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
-    check.current_dir(crate::root());
+    check.current_dir(root());
     // Builds of another Rust cannot be reused.
     check.env("CARGO_TARGET_DIR", target().join("oldest-rust"));
     for name in ["CARGO", "RUSTUP_TOOLCHAIN"] {

@@ -5,7 +5,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{cargo, node, step, target};
+use crate::node;
+use crate::step::step;
+use crate::workspace::{cargo, target};
 
 /// The programs for Node.
 const NODE: [&str; 1] = ["llmist.mjs"];

@@ -3,9 +3,9 @@
 //! The crates without I/O compile for WebAssembly, which has no files, processes or clocks. Runs and the agent compile for
 //! Windows, and the agent's features that need Unix report so.
 
+use crate::step::{report, step};
+use crate::workspace::{cargo, root};
 use std::process::Command;
-
-use crate::{cargo, root, step};
 
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
@@ -94,6 +94,6 @@ pub(crate) fn is_installed(target: &str) -> bool {
         }
         Err(error) => format!("rustup cannot be started: {error}"),
     };
-    println!("== {target}: SKIPPED, {reason}");
+    report!("== {target}: SKIPPED, {reason}");
     false
 }

@@ -3,6 +3,7 @@
 //! A program's state is its modification time, with the times and lengths of the files that it may read. Only the ordinary
 //! run uses it; `--all` runs everything.
 
+use crate::workspace::target;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ pub(crate) fn note(name: &str, state: &str) {
 
 fn file(name: &str) -> PathBuf {
     let name = name.replace(|character: char| !character.is_ascii_alphanumeric(), "-");
-    crate::target().join("tests-passed").join(name)
+    target().join("tests-passed").join(name)
 }
 
 /// Returns the name, length and time of one file.

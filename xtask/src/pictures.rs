@@ -6,8 +6,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::dist::at;
-use crate::{browser, cargo, inspector, step, target};
+use crate::step::step;
+use crate::workspace::{at, cargo, target};
+use crate::{browser, inspector};
 
 /// Records all pictures.
 ///

@@ -1,9 +1,8 @@
 //! Packages for Python, installed into the build folder.
 
+use crate::step::step;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-use crate::step;
 
 /// Installs the packages that `requirements` lists into `folder`, and returns the folder of its programs.
 pub(crate) fn install(requirements: &Path, folder: &Path) -> Result<PathBuf, String> {

@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::dist::{self, new_folder};
-use crate::{DIST, QUICK, cargo, command, python, step, target};
+use crate::command;
+use crate::dist;
+use crate::python;
+use crate::step::{report, step};
+use crate::workspace::{DIST, QUICK, cargo, new_folder, target};
 
 /// The most time that everything after the builds and installations may take.
 const DEADLINE: Duration = Duration::from_mins(10);
@@ -18,7 +21,7 @@ const CLIENTS: [&str; 2] = ["httpx2", "httpx"];
 /// Returns an error if something cannot be built or installed, or a check fails.
 pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
     if !dist::is_supported() {
-        println!("== Python package: SKIPPED, it needs x86-64 Linux");
+        report!("== Python package: SKIPPED, it needs x86-64 Linux");
         return Ok(());
     }
     lint()?;
@@ -104,10 +107,10 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
         let alone = ["-p", "no:cacheprovider", "test_spark.py"];
         run("tables in Spark", tables.join("pytest"), &alone, &data)?;
     } else {
-        println!("== tables in Spark: SKIPPED, they need Java");
+        report!("== tables in Spark: SKIPPED, they need Java");
     }
     let seconds = begun.elapsed().as_secs_f64();
-    println!("== Python package: {seconds:.0} s");
+    report!("== Python package: {seconds:.0} s");
     if begun.elapsed() > DEADLINE {
         return Err(format!("the checks took longer than {DEADLINE:?}"));
     }

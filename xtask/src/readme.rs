@@ -1,27 +1,11 @@
-//! The README: short, in a fixed order, and its Rust lines are part of a program that the tests compile.
+//! The README: short, and its Rust lines are part of a program that the tests compile.
 
 use std::path::Path;
 
-use crate::links::prose;
-use crate::repository_lints::read;
+use crate::workspace::read;
 
 /// The maximum number of lines, so that it can be read in a minute.
 const MAX_LINES: usize = 150;
-
-/// Its headings and pictures, in order: what it is good for, then how it looks, then how to use it.
-const OUTLINE: [&str; 11] = [
-    "# Plaincall",
-    "## Try it",
-    "## Do you need it?",
-    "## Three promises",
-    "## Why not …?",
-    "## See a run",
-    "docs/pictures/live-view.svg",
-    "docs/pictures/run-page.png",
-    "## Three ways to use it",
-    "## Install",
-    "## Documentation",
-];
 
 /// The page with the complete programs. Its tests compile them.
 const PROGRAMS: &str = "docs/agents-in-rust.md";
@@ -33,27 +17,11 @@ const PROGRAMS: &str = "docs/agents-in-rust.md";
 pub(crate) fn problems(root: &Path) -> Result<Vec<String>, String> {
     let readme = read(&root.join("README.md"))?;
     let mut problems = unknown_lines(&readme, &read(&root.join(PROGRAMS))?);
-    let found = outline(&readme);
-    if found != OUTLINE {
-        problems.push(format!(
-            "README.md: the headings and pictures are {found:?}, not {OUTLINE:?}"
-        ));
-    }
     let lines = readme.lines().count();
     if lines > MAX_LINES {
         problems.push(format!("README.md: {lines} lines, at most {MAX_LINES}"));
     }
     Ok(problems)
-}
-
-/// Returns the headings and the targets of the pictures, in order.
-fn outline(readme: &str) -> Vec<&str> {
-    prose(readme)
-        .filter_map(|(_, line)| match line.strip_prefix("![") {
-            Some(picture) => picture.split(['(', ')']).nth(1),
-            None => line.starts_with('#').then_some(line),
-        })
-        .collect()
 }
 
 /// Returns a message for each Rust line of the README that does not follow the previous ones in `programs`.
@@ -75,12 +43,6 @@ fn unknown_lines(readme: &str, programs: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn headings_and_pictures_in_order() {
-        let readme = "# A\n[b](b.md)\n![c](c.png)\n```sh\n# no\n```\n## D\n";
-        assert_eq!(outline(readme), ["# A", "c.png", "## D"]);
-    }
 
     #[test]
     fn lines_must_be_in_a_program_in_their_order() {

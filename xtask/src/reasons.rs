@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::links::prose;
-use crate::repository_lints::read;
+use crate::workspace::read;
 
 const PAGE: &str = "docs/coming-from.md";
 

@@ -1,8 +1,9 @@
 //! Repository lints: the rules of ARCHITECTURE.md that no compiler checks.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::workspace::{files, read};
 use crate::{departures, links, names, readme, reasons, words};
 
 /// The maximum lines of code of a file, without blank lines, comments and tests.
@@ -11,98 +12,18 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    // 200 more than before: given messages, transforms and observers, answers that match a schema. 240 more: subagents that
-    // continue after a crash. 410 more: requests with a grammar, which fall back to one without.
     ("agent", 13_040),
-    // 400 more than before: examples of calls in the prompt.
-    // 40 more: argument trees that need no hash for few arguments. 20 more: repair messages without what the
-    // results state. 210 more: answers that match a schema. 10 more: a message
-    // about an unknown tool begins with the suggestion. 10 more: the entry of one tool.
-    // 1,120 more: calls in other formats (`rescue`).
-    // 100 more: descriptions within a limit.
-    // 3,850 more: grammars for constrained decoding.
-    // 820 more: lengths and patterns of strings in grammars, as automata. 210 more: texts as rows of a table.
-    // 20 more: later items of a list in the reports of grammars. 30 more: the names of effects.
-    // 200 more: texts with a decision about each call, from the Python package.
-    // 190 more: the options of a dialect and the counts of rows, from the command and the packages; names of settings.
-    // 80 more: the rule that converted a value.
-    // 90 more: calls that other tools have read, for both packages.
     ("call", 23_300),
-    // 800 more than before: the table, the page, the record and the recommendation of `plaincall probe`.
-    // Also wrapped notes, and the number of calls that do not fit into the live view.
-    // 80 more: calls of subagents below their call.
-    // 1,100 more: the lists of models, local model servers, a client of `serve`, completions, man pages, `--quiet`.
-    // 110 more: `ask --schema` and `--agent`.
-    // 50 more: the models of named agents, and the agent of a session. 10 more: why a call was approved.
-    // 10 more: `--mode`. 420 more: agents as tools of others, with shared tools.
-    // 150 more: model servers of `serve`, and SIGHUP.
-    // 70 more: limits of client keys in files.
-    // 90 more: tokens in `show`, and agents whose built-in tools differ.
-    // 60 more: secrets of the file of `serve --models`.
-    // 40 more: the changes of a table that `probe` prints, and errors that wrap between words.
-    // 120 more: `grammar`. 20 more: `--constrain`.
-    // 30 more: blank rows around calls that have not ended. 180 more: only results of `run` in a pipe, the progress of `probe`,
-    // and messages for newcomers. 110 more: grammars in `ask`, `chat` and `probe`.
-    // 420 more: `extract`. 10 more: the grammar at a switch of the model.
-    // 150 more: `extract` with Parquet, and with devices as its output.
-    // 10 more: the pages of `show` mark a call that alone was interrupted.
-    // 1,750 less: the parts that the inspector needs too are in `report` and `config`. 230 more: `inspect`.
     ("cli", 20_470),
-    // 70 more than before: defaults by model name, and examples of calls in `tools.toml`.
-    // 100 more: named agents. 20 more: `mode`. 100 more: agents as tools of others.
-    // 80 more: model servers of `serve`.
-    // 30 more: the budget of a prompt. 50 more: `constrain`.
-    // 190 more: the options of a dialect, from `cli`.
     ("config", 3_830),
-    // 121 more than before: routing and CORS, in place of axum, tower and tower-http.
-    // 20 more: faster search in bodies. 480 more: the byte API, and encoders for several APIs.
-    // 1,420 more: the Responses API. 50 more: bodies that produce their own pieces.
-    // 1,210 more: Anthropic's Messages. 560 more: native mode. 210 more: reports of invalid calls in every API.
-    // 170 more: token counts. 10 more: the request for a repair round as its bytes.
-    // 90 more: pointers into requests of every API.
-    // 660 more: several model servers, their list of models, reloading.
-    // 400 more: limits of client keys, one type for endpoints, requests in transit at shutdown.
-    // 150 more: texts inside a streamed call, the texts of the system prompt.
-    // 230 more: the budget of a prompt, and the part of it that is kept.
-    // 40 more: several keys to redact, secrets in headers, one model of Anthropic's API, long token counts.
-    // 10 more: a round, and the calls in a reply's text, in files of their own.
-    // 130 more: the client's names of tools in native mode, tools of namespaces that would have the name of another tool.
-    // 390 more: grammars in requests. 140 more: requests read without known tools, and the search of bodies.
-    // 10 more: what the byte API knows about a request and an error, for hosts in other languages.
-    // 150 more: one registration and one timer for each stream, and chunks that need not be read.
-    // 80 more: token counts in the byte API.
-    // 400 more: the translation inside a client library, 100 of them documents; from the Python package.
-    // 80 more: paths and headers that a transport rejects; names of settings.
-    // 80 more: bodies that are not JSON but may be an object for a server, and repeated keys.
     ("gateway", 14_470),
-    // 30 more: one timer for a response, and rejected grammars, which the agent and the gateway had each.
     ("http", 880),
-    // Also tools that delegate, calls that tools submit after the reply, and the replies of subagents in the log.
-    // 30 more: why a call was approved, in the log.
-    // 120 more: tokens of replies in the log, 40 of them from `agent`.
-    // 880 more: runs for engines that journal their inputs (`durable`).
-    // 170 more, 90 of them from the integration of Restate: answers of people, fingerprints of tools, calls that alone were
-    // interrupted.
-    // 30 more: edits are checked before they are taken.
     ("plaincall", 13_820),
-    // 190 more: the plan of one reply, from the Python package.
     ("plan", 2_490),
-    // The comparison of `plaincall probe`: arms, world, judge, figures, reference models.
-    // 50 more: the arm with a grammar.
     ("probe", 3_850),
-    // What `show` and `check` know about a log and a text, from `cli`.
-    // 60 more: splits by their index, with what was tried; logs with other line ends.
     ("report", 2_260),
-    // 10 more than before: UTF-8 that is checked in long steps.
-    // 10 more: options of a dialect that grammars need.
-    // 30 more: with what a near miss can begin. 120 more: content that a caller may read without the parser.
     ("syntax", 6_830),
-    // Tables of calls, for the Python package and `extract`.
-    // 40 more: texts that are read by their keys.
     ("table", 1_040),
-    // 360 more: the types of the Responses API.
-    // 400 more: requests, events, errors and models of Messages. 20 more: pieces of native calls.
-    // 120 more: chunks that differ only in their text.
     ("wire", 4_240),
 ];
 
@@ -428,30 +349,6 @@ fn astray(name: &str, code: &[(usize, &str)]) -> Vec<String> {
         );
     }
     broken
-}
-
-pub(crate) fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// Returns the files with this extension below the folder, except built and hidden ones.
-pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for path in entries.flatten().map(|entry| entry.path()) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if path.is_dir() {
-            if name != "target" && !name.starts_with('.') {
-                found.extend(files(&path, extension));
-            }
-        } else if path.extension().is_some_and(|found| found == extension) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
 }
 
 /// Returns the numbered lines of code: no blank lines or comments, up to the tests at the end of the file.

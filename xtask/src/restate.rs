@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{cargo, node, step, target};
+use crate::node;
+use crate::step::step;
+use crate::workspace::{cargo, target};
 
 const PACKAGE: &str = "plaincall-restate";
 /// The arguments that keep cargo from compiling it with the workspace.

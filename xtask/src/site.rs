@@ -8,8 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::repository_lints::{files, read};
-use crate::{cargo_tool, inspector, links, step};
+use crate::step::{report, step};
+use crate::workspace::{files, read};
+use crate::{cargo_tool, inspector, links};
 
 /// The version of mdBook.
 const VERSION: &str = "0.5.4";
@@ -44,7 +45,7 @@ pub(crate) fn build(root: &Path) -> Result<(), String> {
     }
     let broken = broken(&site)?;
     if broken.is_empty() {
-        println!("== the website is in {}", site.display());
+        report!("== the website is in {}", site.display());
         Ok(())
     } else {
         Err(format!("broken links:\n{}", broken.join("\n")))

@@ -4,14 +4,16 @@
 //! program after another, and many tests wait more than they compute. So the programs run in parallel, the longest first,
 //! together with the doc tests. The summary lists the highest processor times, which hardly depend on other load.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::{cargo, passed, root, target};
+use crate::passed;
+use crate::step::report;
+use crate::workspace::{linting_cargo, root, target};
 
 /// A test program, or the doc tests of all crates.
 struct Suite {
@@ -77,7 +79,7 @@ type Cost = (f64, String);
 /// Lists the failed suites. Their output is printed as soon as each ends.
 pub(crate) fn run(all: bool) -> Result<(), String> {
     let begun = Instant::now();
-    println!("== lints, build of tests");
+    report!("== lints, build of tests");
     let mut suites = built(all)?;
     suites.sort_by_key(|suite| {
         LONG.iter()
@@ -85,10 +87,10 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
             .unwrap_or(LONG.len())
     });
     let seconds = begun.elapsed().as_secs_f64();
-    println!("== lints, build of tests: {seconds:.0} s");
+    report!("== lints, build of tests: {seconds:.0} s");
 
     let begun = Instant::now();
-    println!("== {} test programs", suites.len());
+    report!("== {} test programs", suites.len());
     let waiting = Mutex::new(suites.into_iter());
     let failed = Mutex::new(Vec::new());
     let costs = Mutex::new(Vec::new());
@@ -101,7 +103,7 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
                     let next = waiting.lock().ok().and_then(|mut suites| suites.next());
                     let Some(suite) = next else { return };
                     if !all && passed::has(&suite.name, &suite.state) {
-                        println!("passed before  {}", suite.name);
+                        report!("passed before  {}", suite.name);
                         continue;
                     }
                     let (has_passed, cost) = passes(&suite);
@@ -119,7 +121,7 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
         }
     });
     let seconds = begun.elapsed().as_secs_f64();
-    println!("== test programs: {seconds:.0} s");
+    report!("== test programs: {seconds:.0} s");
     print_dearest(costs.into_inner().map_err(|error| error.to_string())?);
     let failed = failed.into_inner().map_err(|error| error.to_string())?;
     if failed.is_empty() {
@@ -129,26 +131,13 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
     }
 }
 
-/// Returns cargo with clippy's compiler for the workspace.
-pub(crate) fn linting_cargo(arguments: &[&str]) -> Command {
-    let mut command = cargo(arguments);
-    let beside = PathBuf::from(command.get_program()).with_file_name("clippy-driver");
-    let driver = if beside.is_file() {
-        beside
-    } else {
-        "clippy-driver".into()
-    };
-    command.env("RUSTC_WORKSPACE_WRAPPER", driver);
-    command
-}
-
 /// Prints the programs with the highest processor times.
 fn print_dearest(mut costs: Vec<Cost>) {
     costs.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let all: f64 = costs.iter().map(|(cost, _)| cost).sum();
-    println!("== processor seconds: {all:.0}, most of them in");
+    report!("== processor seconds: {all:.0}, most of them in");
     for (cost, name) in costs.iter().take(DEAREST) {
-        println!("{cost:6.1} s  {name}");
+        report!("{cost:6.1} s  {name}");
     }
 }
 
@@ -159,17 +148,17 @@ fn passes(Suite { name, command, .. }: &Suite) -> (bool, Option<f64>) {
     let seconds = begun.elapsed().as_secs_f64();
     match ran {
         Ok(Output { status, stderr, .. }) if status.success() => {
-            println!("{seconds:6.1} s  {name}");
+            report!("{seconds:6.1} s  {name}");
             (true, processor_seconds(&String::from_utf8_lossy(&stderr)))
         }
         Ok(Output { stdout, stderr, .. }) => {
             let [stdout, stderr] =
                 [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-            println!("{seconds:6.1} s  {name} FAILED\n{stdout}\n{stderr}");
+            report!("{seconds:6.1} s  {name} FAILED\n{stdout}\n{stderr}");
             (false, None)
         }
         Err(error) => {
-            println!("{name} could not be started: {error}");
+            report!("{name} could not be started: {error}");
             (false, None)
         }
     }
@@ -227,7 +216,7 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
     warnings.sort_unstable();
     warnings.dedup();
     for warning in &warnings {
-        println!("{warning}");
+        report!("{warning}");
     }
     if !build.status.success() || !warnings.is_empty() {
         return Err("the workspace has warnings or cannot be built".to_owned());

@@ -1,9 +1,8 @@
 //! Lists banned words in texts and names (CONTRIBUTING.md, "Words").
 
+use crate::workspace::{files, read};
 use std::ffi::OsStr;
 use std::path::Path;
-
-use crate::repository_lints::{files, read};
 
 /// Banned words and phrases, with their replacements. Names are split into words first.
 const BANNED: &[(&str, &str)] = &[
