@@ -156,8 +156,11 @@ test("the search opens a view that has it", () => withPage({}, async (page) => {
 test("the chosen tab is in sight", () => withPage({ size: SIZES.phone }, async (page) => {
   await inspect(page, REPLY, TOOLS);
   await page.evaluate(() => view("grammar"));
-  const box = await page.locator("#tab-grammar").boundingBox();
-  assert.ok(box.x >= 0 && box.x + box.width <= SIZES.phone.width, JSON.stringify(box));
+  // It may scroll there.
+  await page.waitForFunction((width) => {
+    const { left, right } = document.getElementById("tab-grammar").getBoundingClientRect();
+    return left >= 0 && right <= width;
+  }, SIZES.phone.width);
 }));
 
 test("diagnostics at the end of the reply have a place", () => withPage({}, async (page) => {

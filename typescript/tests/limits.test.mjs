@@ -51,11 +51,9 @@ const CALL = "!!!GADGET_START:z\n";
 test("a document has a maximum number of calls", () => {
   const tools = Array.from({ length: 1000 }, (_, index) => ({ name: `tool_${index}`, input_schema: { type: "object" } }));
   const box = new Toolbox(tools);
-  const begun = performance.now();
   for (const read of [(text) => parse(text), (text) => box.parse(text), (text) => box.repair(text)]) {
     assert.throws(() => read(CALL.repeat(250_000)), { name: "PlaincallError", message: /more than 10000 calls/ });
   }
-  assert.ok(performance.now() - begun < 20_000);
   assert.equal(box.parse(CALL.repeat(20)).calls.length, 20);
 });
 

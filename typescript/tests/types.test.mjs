@@ -2,10 +2,12 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 
+const require = createRequire(import.meta.url);
 const folder = join(import.meta.dirname, "consumers");
 const COMPILERS = ["typescript", "typescript5"];
 /** With `skipLibCheck: false`, declarations are checked too. */
@@ -19,7 +21,7 @@ function check(name, file, options, compilers = COMPILERS) {
     test(`${name}, ${compiler}`, () => {
       const project = join(folder, `${name.replaceAll(" ", "-")}-${compiler}.json`);
       writeFileSync(project, JSON.stringify({ compilerOptions: { ...OPTIONS, ...options }, files: [file] }));
-      const program = join(import.meta.dirname, "../node_modules", compiler, "bin/tsc");
+      const program = join(dirname(require.resolve(`${compiler}/package.json`)), "bin/tsc");
       const compile = spawnSync("node", [program, "--project", project], { encoding: "utf8" });
       rmSync(project);
       assert.equal(compile.stdout + compile.stderr, "");

@@ -3,9 +3,10 @@
 //! `crates/cli/browser/phone.mjs` opens them and looks for text that is too small, too wide or hidden, and for gaps in the critical
 //! path. The logs are those of the tests of `show`, with subagents and long lines, and that of the first example.
 
-use crate::command;
+use crate::pool::Job;
 use crate::step::{output, report, step};
-use crate::workspace::{at, files, new_folder, read, target};
+use crate::suites;
+use crate::workspace::{at, files, new_folder, read, root, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,18 +16,36 @@ const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// The logs of the tests, as events.
 const RECORDS: &str = "crates/cli/tests/show/records";
 
+/// The job that installs Chromium.
+pub(crate) const CHROMIUM: &str = "Chromium";
+/// The option for Node's tests: only a test that hangs takes so long, in milliseconds.
+pub(crate) const PATIENCE: &str = "--test-timeout=600000";
+
+/// Returns the jobs that install Chromium and check the pages.
+pub(crate) fn jobs() -> Vec<Job> {
+    vec![
+        Job::new("builds", CHROMIUM, 30, || {
+            if found().is_none() && install().is_err() {
+                report!("== Chromium: SKIPPED, `apt-get` cannot install it");
+            }
+            Ok(())
+        }),
+        Job::new("browser", "pages on a phone", 20, check)
+            .needs(&[CHROMIUM, suites::BUILD])
+            .gigabytes(2),
+    ]
+}
+
 /// Opens the pages and checks them.
-///
-/// # Errors
-/// Returns an error if a page cannot be made or read.
-pub(crate) fn check(root: &Path) -> Result<(), String> {
-    let Some(chromium) = installed() else {
-        report!("== browser: SKIPPED, Chromium is not installed, and `apt-get` cannot install it");
+fn check() -> Result<(), String> {
+    let Some(chromium) = found() else {
+        report!("== browser: SKIPPED, Chromium is not installed");
         return Ok(());
     };
-    let folder = new_folder(&std::path::absolute(target().join("browser")).map_err(at(root))?)?;
-    let plaincall = std::path::absolute(command("release")?.join("plaincall")).map_err(at(root))?;
-    let pages = pages(root, &plaincall, &folder)?;
+    let root = root();
+    let folder = std::path::absolute(target().join("browser")).map_err(at(&root))?;
+    let folder = new_folder(&folder)?;
+    let pages = pages(&root, &suites::plaincall()?, &folder)?;
     let mut phone = Command::new("node");
     phone.arg(root.join("crates/cli/browser/phone.mjs"));
     step(
@@ -97,29 +116,24 @@ fn checksum(bytes: &[u8]) -> u32 {
     })
 }
 
-/// Returns the path of Chromium. If there is none, it tries to install the package of Debian.
-pub(crate) fn installed() -> Option<PathBuf> {
-    find().or_else(|| {
-        let install = |arguments: &[&str]| {
-            let mut install = Command::new("apt-get");
-            install.args(["--quiet", "--yes"]).args(arguments);
-            step("installation of Chromium", install.stdout(Stdio::null()))
-        };
-        let packages = [
-            "install",
-            "--no-install-recommends",
-            "chromium",
-            "fonts-dejavu-core",
-        ];
-        install(&packages)
-            .or_else(|_| install(&["update"]).and_then(|()| install(&packages)))
-            .ok()?;
-        find()
-    })
+/// Installs Chromium, and fonts with which pages look as they should.
+fn install() -> Result<(), String> {
+    let run = |arguments: &[&str]| {
+        let mut install = Command::new("apt-get");
+        install.args(["--quiet", "--yes"]).args(arguments);
+        step("apt-get", install.stdout(Stdio::null()))
+    };
+    let packages = [
+        "install",
+        "--no-install-recommends",
+        "chromium",
+        "fonts-dejavu-core",
+    ];
+    run(&packages).or_else(|_| run(&["update"]).and_then(|()| run(&packages)))
 }
 
-/// Returns the path of Chromium.
-pub(crate) fn find() -> Option<PathBuf> {
+/// Returns the path of Chromium, if it is installed.
+pub(crate) fn found() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).find_map(|folder| {
         let mut candidates = BROWSERS.iter().map(|name| folder.join(name));

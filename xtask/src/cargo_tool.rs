@@ -1,7 +1,30 @@
-//! Tools that cargo installs below the build folder.
+//! Tools written in Rust: published programs where there are some, otherwise cargo installs them below the build folder.
 
-use crate::step::step;
-use crate::workspace::{cargo, target};
+use crate::python;
+use crate::step::{report, step};
+use crate::workspace::{at, cargo, root, target};
+
+/// The list of published programs, with their versions and hashes.
+const PUBLISHED: &str = "xtask/dist/tools.txt";
+
+/// Returns a published program of [`PUBLISHED`], or the same version installed by cargo. [`python::UV`] must have passed.
+///
+/// # Errors
+/// Returns an error if it cannot be installed.
+pub(crate) fn published(
+    package: &str,
+    version: &str,
+    arguments: &[&str],
+) -> Result<PathBuf, String> {
+    match python::install(&root().join(PUBLISHED), &target().join("tools/published")) {
+        Ok(programs) => Ok(programs.join(package)),
+        Err(error) => {
+            report!("{error}: cargo compiles {package}");
+            installed(package, version, arguments)
+        }
+    }
+}
+
 use std::fs;
 use std::path::PathBuf;
 
@@ -28,5 +51,5 @@ pub(crate) fn installed(
         step(package, &mut install)?;
     }
     // The working directory may be another one later.
-    fs::canonicalize(&program).map_err(|error| format!("{}: {error}", program.display()))
+    fs::canonicalize(&program).map_err(at(&program))
 }

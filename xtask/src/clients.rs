@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::command;
+use crate::pool::Job;
 use crate::step::step;
-use crate::workspace::target;
-use crate::{node, python};
+use crate::workspace::{root, target};
+use crate::{dist, node, python};
+
+const GROUP: &str = "clients";
 
 /// The programs that use a Python client.
 const PYTHON: [&str; 4] = [
@@ -45,10 +47,11 @@ struct Gateway {
 }
 
 impl Gateway {
-    fn start(program: &Path, replies: &Path, arguments: &str) -> Result<Self, String> {
-        let mut process = Command::new(program)
+    fn start(replies: &str, arguments: &str) -> Result<Self, String> {
+        let program = dist::command()?;
+        let mut process = Command::new(&program)
             .args(["serve", "--listen", "127.0.0.1:0", "--upstream"])
-            .arg(format!("replay:{}", replies.display()))
+            .arg(format!("replay:{}", folder().join(replies).display()))
             .args(["--arguments", arguments])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -85,53 +88,84 @@ impl Drop for Gateway {
     }
 }
 
-/// Runs every client's task, and the generated conversations with one.
-pub(crate) fn test(root: &Path) -> Result<(), String> {
-    let program = command("release")?.join("plaincall");
-    let clients = root.join("crates/gateway/clients");
-    let installed = target().join("clients");
-    let python = |list, folder| python::install(&clients.join(list), &installed.join(folder));
-    let openai = python("requirements.txt", "python")?.join("python");
-    let agents = python("agents.txt", "agents")?.join("python");
-    let agent_sdks = python("agent_sdks.txt", "agent-sdks")?.join("python");
-    let programs = [&NODE[..], &["task.mjs"]].concat();
-    node::install("clients of Node", "ci", &clients, &programs, &installed)?;
-
-    let start = |replies, arguments| Gateway::start(&program, &clients.join(replies), arguments);
-    let task = [
-        start("replies.jsonl", "checked")?,
-        start("wrong.jsonl", "checked")?,
-        start("wrong.jsonl", "stream")?,
-        start("repaired.jsonl", "checked")?,
-    ];
-    let with_final_call = [
-        start("final_replies.jsonl", "checked")?,
-        start("final_wrong.jsonl", "checked")?,
-    ];
-    let run = |runner: &Path, file: PathBuf, gateways: &[Gateway]| {
-        let mut command = Command::new(runner);
-        if runner.ends_with("python") {
-            // No compiled files in the sources.
-            command.arg("-B");
-        }
-        command.arg(&file);
-        step(
-            &file.display().to_string(),
-            command.args(gateways.iter().map(|one| &one.url)),
-        )
+/// Returns the jobs that run each client's task, and the generated conversations with one.
+pub(crate) fn jobs() -> Vec<Job> {
+    let job = |name, seconds, needs: &[&'static str], work: fn() -> Result<(), String>| {
+        let needs = [&[dist::RELEASE], needs].concat();
+        Job::new(GROUP, name, seconds, work).needs(&needs)
     };
-    for file in PYTHON {
-        run(&openai, clients.join(file), &task)?;
+    vec![
+        job("clients of Node", 30, &[node::PACKAGES], node),
+        job("clients of Python", 60, &[python::UV], python_clients),
+        job("agents of Python", 60, &[python::UV], agents),
+        job("SDKs of agents", 60, &[python::UV], agent_sdks),
+    ]
+}
+
+fn folder() -> PathBuf {
+    root().join("crates/gateway/clients")
+}
+
+/// Returns the gateways of the task of the clients.
+fn task() -> Result<[Gateway; 4], String> {
+    Ok([
+        Gateway::start("replies.jsonl", "checked")?,
+        Gateway::start("wrong.jsonl", "checked")?,
+        Gateway::start("wrong.jsonl", "stream")?,
+        Gateway::start("repaired.jsonl", "checked")?,
+    ])
+}
+
+fn run(runner: &Path, file: &Path, gateways: &[Gateway]) -> Result<(), String> {
+    let mut command = Command::new(runner);
+    if runner.ends_with("python") {
+        // No compiled files in the sources.
+        command.arg("-B");
     }
-    for file in NODE {
-        run(Path::new("node"), installed.join(file), &task)?;
-    }
-    for file in AGENT_SDKS {
-        run(&agent_sdks, clients.join(file), &task)?;
-    }
-    run(&agents, clients.join(AGENTS[0]), &task)?;
-    run(&agents, clients.join(AGENTS[1]), &with_final_call)?;
-    let mut command = Command::new(&openai);
-    command.arg("-B").arg(clients.join(CONVERSATIONS));
-    step(CONVERSATIONS, command.arg(&program).arg(COUNT))
+    command.arg(file);
+    step(
+        &file.display().to_string(),
+        command.args(gateways.iter().map(|one| &one.url)),
+    )
+}
+
+fn node() -> Result<(), String> {
+    let programs = [&NODE[..], &["task.mjs"]].concat();
+    let installed = node::member("crates/gateway/clients", &programs)?;
+    let task = task()?;
+    let run = |file| run(Path::new("node"), &installed.join(file), &task);
+    NODE.iter().try_for_each(run)
+}
+
+/// Installs a list of packages, and returns the interpreter that has them.
+fn installed(list: &str, name: &str) -> Result<PathBuf, String> {
+    let programs = python::install(&folder().join(list), &target().join("clients").join(name))?;
+    Ok(programs.join("python"))
+}
+
+fn python_clients() -> Result<(), String> {
+    let python = installed("requirements.txt", "python")?;
+    let task = task()?;
+    let run = |file| run(&python, &folder().join(file), &task);
+    PYTHON.iter().try_for_each(run)?;
+    let mut command = Command::new(&python);
+    command.arg("-B").arg(folder().join(CONVERSATIONS));
+    step(CONVERSATIONS, command.arg(dist::command()?).arg(COUNT))
+}
+
+fn agents() -> Result<(), String> {
+    let python = installed("agents.txt", "agents")?;
+    run(&python, &folder().join(AGENTS[0]), &task()?)?;
+    let with_final_call = [
+        Gateway::start("final_replies.jsonl", "checked")?,
+        Gateway::start("final_wrong.jsonl", "checked")?,
+    ];
+    run(&python, &folder().join(AGENTS[1]), &with_final_call)
+}
+
+fn agent_sdks() -> Result<(), String> {
+    let python = installed("agent_sdks.txt", "agent-sdks")?;
+    let task = task()?;
+    let run = |file| run(&python, &folder().join(file), &task);
+    AGENT_SDKS.iter().try_for_each(run)
 }

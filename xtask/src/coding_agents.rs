@@ -1,17 +1,18 @@
 //! Published coding agents, unmodified, change a file through the gateway.
 //!
-//! They are installed into the build folder, in the versions that `crates/gateway/coding-agents` pins. They run in a network and
+//! `crates/gateway/coding-agents` names their versions. They run in a network and
 //! a process namespace of their own: they reach only this machine, and all processes end with the test.
 
-use std::path::Path;
 use std::process::Command;
 
-use crate::node;
+use crate::pool::Job;
 use crate::step::{report, step};
-use crate::workspace::{cargo, target};
+use crate::workspace::root;
+use crate::{node, suites};
 
-/// The tests of published packages, and that of a program that the user names.
-const PUBLISHED: [&str; 3] = ["opencode", "qwen_code", "codex_cli"];
+/// The test of the published agent that each run has, those of a nightly run, and that of a program that the user names.
+const DAILY: [&str; 1] = ["opencode"];
+const NIGHTLY: [&str; 2] = ["qwen_code", "codex_cli"];
 const CLAUDE_CODE: &str = "claude_code";
 
 /// The words that start a command in its own network and process namespace.
@@ -33,8 +34,36 @@ fn isolated() -> Command {
     command
 }
 
-/// Runs the task of each agent, and with a program also that of Claude Code.
-pub(crate) fn test(root: &Path, claude_code: Option<&str>) -> Result<(), String> {
+/// Returns the job of an ordinary run.
+pub(crate) fn job() -> Job {
+    agents("coding-agents", "opencode", || test(&DAILY, None))
+}
+
+/// Returns the job of a nightly run.
+pub(crate) fn nightly() -> Job {
+    agents("other-coding-agents", "qwen-code and Codex", || {
+        test(&NIGHTLY, None)
+    })
+}
+
+/// Returns the job that runs Claude Code, which the user has installed.
+pub(crate) fn claude_code(program: String) -> Job {
+    agents("claude-code", "Claude Code", move || {
+        test(&[CLAUDE_CODE], Some(&program))
+    })
+}
+
+fn agents(
+    group: &'static str,
+    name: &str,
+    work: impl FnOnce() -> Result<(), String> + Send + 'static,
+) -> Job {
+    let job = Job::new(group, name, 60, work).gigabytes(3);
+    job.needs(&[node::PACKAGES, suites::BUILD])
+}
+
+/// Runs the tests of these agents.
+fn test(names: &[&str], claude_code: Option<&str>) -> Result<(), String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         report!("== coding agents: SKIPPED, they need x86-64 Linux");
         return Ok(());
@@ -47,27 +76,15 @@ pub(crate) fn test(root: &Path, claude_code: Option<&str>) -> Result<(), String>
         report!("== coding agents: SKIPPED, this system allows no namespaces");
         return Ok(());
     }
-    let installed = std::path::absolute(target().join("coding-agents"))
-        .map_err(|error| format!("{}: {error}", target().display()))?;
-    let source = root.join("crates/gateway/coding-agents");
-    node::install("coding agents", "install", &source, &[], &installed)?;
-
-    let mut tests = cargo(&["test", "--package", "plaincall-cli", "--test", "tests"]);
-    step("build of the tests", tests.arg("--no-run"))?;
-    let mut names: Vec<String> = PUBLISHED.map(str::to_owned).to_vec();
-    names.extend(claude_code.map(|_| CLAUDE_CODE.to_owned()));
+    let tests = suites::program("cli")?;
     let mut run = isolated();
-    run.arg(cargo(&[]).get_program());
-    run.args(["test", "--offline", "--package", "plaincall-cli", "--test"]);
-    run.args(["tests", "--", "--ignored", "--exact", "--test-threads=1"]);
-    run.args(
-        names
-            .iter()
-            .map(|name| format!("serve::coding_agents::{name}")),
-    );
-    run.env("CODING_AGENTS", installed.join("node_modules"));
+    run.arg(tests.get_program());
+    run.args(["--ignored", "--exact", "--test-threads=1"]);
+    let path = |name| format!("serve::coding_agents::{name}");
+    run.args(names.iter().map(path));
+    run.env("CODING_AGENTS", node::packages()?);
     if let Some(program) = claude_code {
         run.env("CLAUDE_CODE", program);
     }
-    step("coding agents", run.current_dir(root))
+    step("coding agents", run.current_dir(root().join("crates/cli")))
 }

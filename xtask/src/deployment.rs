@@ -8,10 +8,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::command;
+use crate::pool::Job;
 use crate::step::{output, report, step};
-use crate::workspace::{read, target};
-use crate::{debian, python};
+use crate::workspace::{read, root, target};
+use crate::{browser, debian, dist, python, suites};
 
 const EXAMPLE: &str = "examples/gateway";
 const COMPOSE: &str = "compose.yaml";
@@ -19,15 +19,18 @@ const GATEWAYS: [&str; 2] = ["gateway-1", "gateway-2"];
 /// Converts YAML to JSON.
 const CONVERT: &str = "import json, sys; from ruamel.yaml import YAML; json.dump(YAML(typ='safe').load(open(sys.argv[1])), sys.stdout)";
 
-/// Checks the files, and restarts gateways under load.
-///
-/// # Errors
-/// Returns an error if a file is invalid or a request fails.
-pub(crate) fn check(root: &Path) -> Result<(), String> {
+/// Returns the job that checks the files, and restarts gateways under load.
+pub(crate) fn job() -> Job {
+    let job = Job::new("deployment", "deployment", 40, check);
+    // Both install Debian's packages.
+    job.needs(&[dist::RELEASE, suites::BUILD, python::UV, browser::CHROMIUM])
+}
+
+fn check() -> Result<(), String> {
+    let root = root();
     let example = root.join(EXAMPLE);
-    let programs = command("release")?;
-    let program = programs.join("plaincall");
-    check_compose(root, &example, &program)?;
+    let program = dist::command()?;
+    check_compose(&root, &example, &program)?;
     match debian::program("prometheus", "promtool") {
         Some(promtool) => {
             let mut check = Command::new(promtool);
@@ -44,7 +47,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         );
         return Ok(());
     };
-    let mut drain = Command::new(programs.join("plaincall-bench-gateway"));
+    let mut drain = Command::new(target().join(suites::BENCH));
     step(
         "drain",
         drain.arg("drain").arg(program).arg(nginx).arg(example),

@@ -8,9 +8,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
+use crate::pool::Job;
 use crate::step::{output, report, step};
-use crate::workspace::{at, new_folder, root, target};
+use crate::workspace::{QUICK, at, cargo, new_folder, read, root, target};
 use crate::{inspector, python};
 
 /// The platform of the command.
@@ -48,6 +50,8 @@ pub(crate) struct Packages {
     pub(crate) archive: String,
     pub(crate) wheel: String,
     pub(crate) library: String,
+    /// The command of the archive.
+    program: PathBuf,
 }
 
 /// Returns whether the files can be built here: their command must run to print its completions.
@@ -55,32 +59,55 @@ pub(crate) fn is_supported() -> bool {
     cfg!(all(target_arch = "x86_64", target_os = "linux"))
 }
 
-/// Builds the files, and prints their sizes and checksums.
-///
-/// # Errors
-/// Returns an error if something cannot be built.
-pub(crate) fn run(profile: &str) -> Result<(), String> {
-    let packages = build(profile)?;
-    report!("== {}", packages.folder.display());
-    for name in [&packages.archive, &packages.wheel, &packages.library] {
-        let bytes = fs::metadata(packages.folder.join(name)).map_or(0, |file| file.len());
-        report!("{:6} kB  {name}", bytes / 1000);
-    }
-    let sums = packages.folder.join(CHECKSUMS);
-    print!("{}", fs::read_to_string(&sums).map_err(at(&sums))?);
-    Ok(())
+/// The job that builds the files.
+pub(crate) const RELEASE: &str = "files of a release";
+
+static BUILT: OnceLock<Packages> = OnceLock::new();
+
+/// Returns the job that builds the files with a profile into `target/dist`, and prints their sizes and checksums. Elsewhere than on
+/// x86-64 Linux it only builds the command.
+pub(crate) fn job(profile: &'static str) -> Job {
+    let job = Job::new("builds", RELEASE, 300, move || {
+        if !is_supported() {
+            report!("== wheels and archive: SKIPPED, they are built on x86-64 Linux");
+            let build = ["build", "--package", "plaincall-cli", "--profile", profile];
+            return step("build of plaincall", &mut cargo(&build));
+        }
+        let packages = build(profile)?;
+        for name in [&packages.archive, &packages.wheel, &packages.library] {
+            let bytes = fs::metadata(packages.folder.join(name)).map_or(0, |file| file.len());
+            report!("{:6} kB  {name}", bytes / 1000);
+        }
+        let sums = packages.folder.join(CHECKSUMS);
+        report!("{}", read(&sums)?);
+        BUILT.get_or_init(|| packages);
+        Ok(())
+    });
+    let needs = [inspector::PAGE, python::UV];
+    job.needs(&needs).gigabytes(4).compiles()
 }
 
-/// Builds the files into `target/dist`, and replaces those of an earlier build.
+/// Returns the built files, if they can be built here. [`RELEASE`] must have passed.
+pub(crate) fn packages() -> Option<&'static Packages> {
+    BUILT.get()
+}
+
+/// Returns the command of the archive, as an absolute path. [`RELEASE`] must have passed.
 ///
 /// # Errors
-/// Returns an error if something cannot be built.
-pub(crate) fn build(profile: &str) -> Result<Packages, String> {
-    if !is_supported() {
-        return Err("`cargo xtask dist` builds on x86-64 Linux only".to_owned());
-    }
+/// Returns an error if the path is invalid.
+pub(crate) fn command() -> Result<PathBuf, String> {
+    let path = match packages() {
+        Some(packages) => packages.program.clone(),
+        None => target().join(QUICK).join("plaincall"),
+    };
+    std::path::absolute(&path).map_err(at(&path))
+}
+
+/// Builds the files, and replaces those of an earlier build.
+fn build(profile: &str) -> Result<Packages, String> {
     let staging = new_folder(&target().join("packages"))?;
-    let page = inspector::build(&root())?;
+    let page = inspector::page()?;
     if page.is_none() {
         report!("== the command has no page of the inspector, which needs WebAssembly");
     }
@@ -91,8 +118,11 @@ pub(crate) fn build(profile: &str) -> Result<Packages, String> {
     step("unpack", unzip.arg(staging.join(&wheel)).arg(&unpacked))?;
     let program = unpacked.join(format!("plaincall_cli-{VERSION}.data/scripts/plaincall"));
     check_glibc(&program)?;
-    let archive = archive(&program, &staging)?;
-    let library = self::wheel(&root().join("python"), profile, &staging)?;
+    let (archive, program) = archive(&program, &staging)?;
+    if let Some(page) = page {
+        check_page(&program, &page)?;
+    }
+    let library = wheel_with(&root().join("python"), profile, &staging, None)?;
 
     // Cargo keeps programs of the profile `dist` in the same folder.
     let folder = target().join("dist");
@@ -117,18 +147,30 @@ pub(crate) fn build(profile: &str) -> Result<Packages, String> {
         archive,
         wheel,
         library,
+        program,
     })
 }
 
-/// Builds the Python package whose `pyproject.toml` is in `package`, and returns the name of its wheel in `folder`.
-///
-/// # Errors
-/// Returns an error if it cannot be built.
-pub(crate) fn wheel(package: &Path, profile: &str, folder: &Path) -> Result<String, String> {
-    wheel_with(package, profile, folder, None)
+/// Checks that the command contains the inspector's page, and adds its input.
+fn check_page(program: &Path, page: &Path) -> Result<(), String> {
+    let mut inspect = Command::new(program);
+    inspect.args(["inspect", "--html", "-", "LICENSE-MIT"]);
+    let shown = output(inspect.current_dir(root()))?;
+    let (start, end) = read(page)
+        .ok()
+        .and_then(|page| {
+            let (start, end) = page.split_once("id=\"given\">null")?;
+            Some((start.to_owned(), end.to_owned()))
+        })
+        .ok_or("the page has no place for its input")?;
+    if shown.starts_with(&start) && shown.ends_with(&end) && shown.contains("MIT License") {
+        return Ok(());
+    }
+    Err("`plaincall inspect` shows another page".to_owned())
 }
 
-/// The same with the inspector's page, which the command contains.
+/// Builds the Python package whose `pyproject.toml` is in `package`, with the inspector's page if the command is in it, and returns
+/// the name of its wheel in `folder`.
 fn wheel_with(
     package: &Path,
     profile: &str,
@@ -199,8 +241,8 @@ fn newest_glibc(symbols: &str) -> Option<(u32, u32)> {
         .max()
 }
 
-/// Packs the command with its completions, man pages, licences and first example, and returns the name of the archive.
-fn archive(program: &Path, staging: &Path) -> Result<String, String> {
+/// Packs the command with its completions, man pages, licences and first example, and returns the names of the archive and of the command.
+fn archive(program: &Path, staging: &Path) -> Result<(String, PathBuf), String> {
     let name = format!("plaincall-{VERSION}-{PLATFORM}");
     let folder = new_folder(&staging.join(&name))?;
     let from = program;
@@ -233,7 +275,7 @@ fn archive(program: &Path, staging: &Path) -> Result<String, String> {
         .args(["--create", "--file", &archive, &name])
         .current_dir(staging);
     step("archive", &mut tar)?;
-    Ok(archive)
+    Ok((archive, program))
 }
 
 #[cfg(test)]

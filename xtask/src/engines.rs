@@ -7,9 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::pool::Job;
 use crate::step::step;
-use crate::workspace::{cargo, target};
-use crate::{node, python};
+use crate::workspace::{at, root, target};
+use crate::{node, python, suites};
 
 /// The programs for llama.cpp. The last file keeps npm from installing llama.cpp for other machines.
 const NODE: [&str; 4] = [
@@ -18,59 +19,78 @@ const NODE: [&str; 4] = [
     "random_model.mjs",
     ".npmrc",
 ];
-/// The requests that a model with random weights answers through the gateway.
-const REQUESTS: &str = "200";
+/// How many random grammars and requests there are: in an ordinary run, and in a nightly one. A model with random weights answers
+/// the requests through the gateway.
+const SHARE: [&str; 2] = ["50", "50"];
+const ALL: [&str; 2] = ["200", "200"];
 
-/// Compares the verdicts of `XGrammar` and llama.cpp with those of llguidance, and checks texts that `XGrammar` writes.
-pub(crate) fn compare(root: &Path) -> Result<(), String> {
-    let (engines, installed) = folders(root)?;
-    node::install("llama.cpp for Node", "install", &engines, &NODE, &installed)?;
-    tests("write_texts", &installed)?;
-    let mut xgrammar = program(&engines, &installed, "xgrammar_verdicts.py")?;
+/// Returns the job of an ordinary run: it compares the verdicts of `XGrammar` and llama.cpp with those of llguidance, and
+/// checks texts that `XGrammar` writes.
+pub(crate) fn job() -> Job {
+    engines("engines", "engines with grammars", 90, || compare(SHARE))
+}
+
+/// Returns the job of a nightly run.
+pub(crate) fn nightly() -> Job {
+    engines("all-engine-texts", "all texts of engines", 200, || {
+        compare(ALL)
+    })
+}
+
+/// Returns the job that prints how long `XGrammar` and llguidance take for the tools of a coding agent.
+pub(crate) fn figures() -> Job {
+    engines("engine-figures", "figures of engines", 60, || {
+        let (engines, installed) = folders("engines-figures")?;
+        let mut figures = program(&engines, "figures.py")?;
+        tests("write_figures", &installed, ALL[0])?;
+        step("figures", figures.arg(&installed).arg(root()))
+    })
+}
+
+fn engines(group: &'static str, name: &str, seconds: u32, work: fn() -> Result<(), String>) -> Job {
+    let job = Job::new(group, name, seconds, work).gigabytes(2);
+    job.needs(&[python::UV, suites::BUILD])
+}
+
+fn compare([cases, requests]: [&str; 2]) -> Result<(), String> {
+    let (engines, installed) = folders(&format!("engines-{cases}"))?;
+    node::install("install", &engines, &NODE, &installed)?;
+    tests("write_texts", &installed, cases)?;
+    let mut xgrammar = program(&engines, "xgrammar_verdicts.py")?;
     step("XGrammar", xgrammar.arg(&installed))?;
     let mut llama = Command::new("node");
     llama.arg(installed.join(NODE[0]));
     step("llama.cpp", llama.arg(&installed))?;
-    tests("texts_of_xgrammar_are_valid", &installed)?;
-
-    let mut build = cargo(&["build", "--package", "plaincall-cli"]);
-    step("build of plaincall", &mut build)?;
+    tests("texts_of_xgrammar_are_valid", &installed, cases)?;
     let mut replies = Command::new("node");
-    replies.arg(installed.join(NODE[1]));
-    replies.arg(target().join("debug/plaincall"));
-    step("llama.cpp behind the gateway", replies.arg(REQUESTS))
+    replies
+        .arg(installed.join(NODE[1]))
+        .arg(suites::plaincall()?);
+    step("llama.cpp behind the gateway", replies.arg(requests))
 }
 
-/// Prints how long `XGrammar` and llguidance take for the tools of a coding agent.
-pub(crate) fn measure(root: &Path) -> Result<(), String> {
-    let (engines, installed) = folders(root)?;
-    let mut figures = program(&engines, &installed, "figures.py")?;
-    tests("write_figures", &installed)?;
-    step("figures", figures.arg(&installed).arg(root))
-}
-
-/// Returns the folder of the programs, and the folder into which all is installed and written.
-fn folders(root: &Path) -> Result<(PathBuf, PathBuf), String> {
-    let installed = std::path::absolute(target().join("engines"))
-        .map_err(|error| format!("{}: {error}", target().display()))?;
-    std::fs::create_dir_all(&installed)
-        .map_err(|error| format!("{}: {error}", installed.display()))?;
-    Ok((root.join("testing/testkit/engines"), installed))
+/// Returns the folder of the programs, and a new one into which all is installed and written.
+fn folders(name: &str) -> Result<(PathBuf, PathBuf), String> {
+    let installed = target().join(name);
+    std::fs::create_dir_all(&installed).map_err(at(&installed))?;
+    let installed = std::path::absolute(&installed).map_err(at(&installed))?;
+    Ok((root().join("testing/testkit/engines"), installed))
 }
 
 /// Returns a Python program, with what it needs installed.
-fn program(engines: &Path, installed: &Path, name: &str) -> Result<Command, String> {
+fn program(engines: &Path, name: &str) -> Result<Command, String> {
     let requirements = engines.join("requirements.txt");
-    let programs = python::install_only(&requirements, &installed.join("python"))?;
+    let programs = python::install_only(&requirements, &target().join("engines-python"))?;
     let mut program = Command::new(programs.join("python"));
     // No compiled files in the sources.
     program.arg("-B").arg(engines.join(name));
     Ok(program)
 }
 
-fn tests(name: &str, folder: &Path) -> Result<(), String> {
-    let mut tests = cargo(&["test", "--package", "plaincall-testkit", "--test", "tests"]);
-    tests.args(["--", "--ignored", "--nocapture"]);
+fn tests(name: &str, folder: &Path, cases: &str) -> Result<(), String> {
+    let mut tests = suites::program("testkit")?;
+    tests.args(["--ignored", "--nocapture"]);
     tests.arg(format!("grammar::engines::{name}"));
-    step(name, tests.env("ENGINES", folder))
+    tests.env("ENGINES", folder).env("ENGINE_CASES", cases);
+    step(name, &mut tests)
 }

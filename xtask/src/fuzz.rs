@@ -4,6 +4,7 @@
 //! starts with the inputs in `fuzz/corpus`, those of earlier runs, and seeds from the specification's examples, the vectors
 //! of native mode and the payloads of `wire`. New inputs stay in the build folder; `--keep` adds them, minimised, to the corpus.
 
+use crate::pool::Job;
 use crate::step::{report, step};
 use crate::workspace::{cargo, target};
 use std::fs;
@@ -53,6 +54,18 @@ impl Folders {
         }
         Ok(folders)
     }
+}
+
+/// Returns the job that runs each target for some seconds.
+pub(crate) fn job() -> Job {
+    let job = Job::new("fuzz", "fuzz", 200, || {
+        if has_compiler() {
+            return run(&crate::workspace::root(), &[]);
+        }
+        report!("== fuzz: SKIPPED, no C++ compiler for libFuzzer");
+        Ok(())
+    });
+    job.compiles()
 }
 
 /// Builds and runs the named targets, or all. With `--keep`, adds new inputs to the corpus.

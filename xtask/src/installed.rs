@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::dist::{CHECKSUMS, Packages, VERSION, build, is_supported};
+use crate::dist::{CHECKSUMS, Packages, RELEASE, VERSION, packages};
+use crate::pool::Job;
 use crate::python;
 use crate::step::{output, report, step};
 use crate::workspace::{at, new_folder, read, root, target};
@@ -36,36 +37,34 @@ const WAYS: [(&str, Install); 4] = [
     ("pipx", pipx),
 ];
 
-/// Builds the files, installs each, and runs the first example.
-///
-/// # Errors
-/// Returns an error if something cannot be built or installed, or does not work.
-pub(crate) fn test(profile: &str) -> Result<(), String> {
-    if !is_supported() {
+/// Returns the job that installs each file, and runs the first example.
+pub(crate) fn job() -> Job {
+    let job = Job::new("installed", "installed files", 80, test);
+    job.needs(&[RELEASE])
+}
+
+fn test() -> Result<(), String> {
+    let Some(packages) = packages() else {
         report!("== installed: SKIPPED, it needs x86-64 Linux");
         return Ok(());
-    }
-    let packages = build(profile)?;
+    };
     let mut check = Command::new("sha256sum");
     check.args(["--check", "--strict", CHECKSUMS]);
     step("checksums", check.current_dir(&packages.folder))?;
     let installed = target().join("installed");
-    let tools = python::install(
-        &root().join("xtask/dist/install.txt"),
-        &installed.join("tools"),
-    )?;
+    let tools = python::tools()?;
     for (name, install) in WAYS {
         report!("== installed: {name}");
         let begun = Instant::now();
         let home = new_folder(&installed.join(name))?;
-        let start = install(&packages, &tools, &home)?;
+        let start = install(packages, &tools, &home)?;
         let seconds = begun.elapsed().as_secs_f64();
         check_example(&start, &home)?;
         check_connection(&start, &home)?;
         report!("== installed: {name}: in {seconds:.0} s, the first example runs");
     }
     report!("== installed: the Python library with its command");
-    library(&packages, &tools, &new_folder(&installed.join("library"))?)
+    library(packages, &tools, &new_folder(&installed.join("library"))?)
 }
 
 /// Installs the library with its command, and uses both.

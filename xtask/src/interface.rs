@@ -3,8 +3,9 @@
 //!
 //! The source is rustdoc's JSON, with all features of the crates. `xtask/interface` prints it as text.
 
+use crate::pool::Job;
 use crate::step::step;
-use crate::workspace::{cargo, target};
+use crate::workspace::{cargo, root, target};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -41,11 +42,12 @@ pub(crate) fn write(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares the listings with the crates.
-///
-/// # Errors
-/// Lists the differences.
-pub(crate) fn check(root: &Path) -> Result<(), String> {
+/// Returns the job that compares the listings with the crates, and lists the differences.
+pub(crate) fn job() -> Job {
+    Job::new("interface", "interface", 60, || check(&root())).compiles()
+}
+
+fn check(root: &Path) -> Result<(), String> {
     let mut differences = Vec::new();
     for (file, listing) in listings(root)? {
         let kept = fs::read_to_string(&file).unwrap_or_default();
@@ -124,7 +126,7 @@ fn document() -> Result<(), String> {
     fs::write(&rustdoc, RUSTDOC).map_err(failed)?;
     fs::set_permissions(&rustdoc, fs::Permissions::from_mode(0o755)).map_err(failed)?;
     let rustdoc = fs::canonicalize(&rustdoc).map_err(failed)?;
-    let mut document = cargo(&["doc", "--quiet", "--no-deps", "--lib", "--all-features"]);
+    let mut document = cargo(&["doc", "--no-deps", "--lib", "--all-features"]);
     document
         .args(CRATES.map(|folder| format!("--package={}", package(folder))))
         .env("RUSTDOC", rustdoc)

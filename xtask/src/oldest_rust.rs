@@ -1,5 +1,6 @@
 //! Checks the pure crates with an older Rust than the rest, because many programs that embed them require one.
 
+use crate::pool::Job;
 use crate::step::{report, step};
 use crate::workspace::{root, target};
 
@@ -13,11 +14,12 @@ const PACKAGES: [&str; 4] = [
     "plaincall-wire",
 ];
 
-/// Checks these crates with that Rust, which `rustup` installs.
-///
-/// # Errors
-/// Returns an error if one does not build.
-pub(crate) fn check() -> Result<(), String> {
+/// Returns the job that checks these crates with that Rust, which `rustup` installs.
+pub(crate) fn job() -> Job {
+    Job::new("oldest-rust", "oldest Rust", 40, check).compiles()
+}
+
+fn check() -> Result<(), String> {
     let mut rustup = std::process::Command::new("rustup");
     let install = [
         "toolchain",

@@ -20,7 +20,7 @@ pub(crate) fn bench(root: &Path) -> Result<(), String> {
     let mut build = cargo(&["build", "--release", "--locked", "--manifest-path"]);
     build.arg(source.join("Cargo.toml"));
     step("other parsers", build.arg("--target-dir").arg(&folder))?;
-    node::install("other parsers for Node", "ci", &source, &NODE, &packages)?;
+    node::install("ci", &source, &NODE, &packages)?;
     step(
         "bench parsers",
         Command::new(folder.join("release/compare")).arg(&packages),

@@ -3,6 +3,7 @@
 //! The crates without I/O compile for WebAssembly, which has no files, processes or clocks. Runs and the agent compile for
 //! Windows, and the agent's features that need Unix report so.
 
+use crate::pool::Job;
 use crate::step::{report, step};
 use crate::workspace::{cargo, root};
 use std::process::Command;
@@ -23,11 +24,13 @@ const WITHOUT_IO: [&str; 7] = [
 /// The features of the agent that need Unix.
 const NEED_UNIX: [&str; 2] = ["mcp", "builtin"];
 
-/// Checks each target that `rustup` can install.
-///
-/// # Errors
-/// Returns an error if a crate does not compile, or if a feature that needs Unix does not report it.
-pub(crate) fn check() -> Result<(), String> {
+/// Returns the job that checks each target that `rustup` can install. It fails if a crate does not compile, or if a feature that
+/// needs Unix does not report it.
+pub(crate) fn job() -> Job {
+    Job::new("other-targets", "other targets", 90, check).compiles()
+}
+
+fn check() -> Result<(), String> {
     if is_installed(WASM) {
         let mut check = library(WASM);
         check.arg("--no-default-features");

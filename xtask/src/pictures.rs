@@ -20,7 +20,7 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
     tests.args(["pictures::", "--", "--test-threads", "1"]);
     step("pictures", tests.env("PICTURES", "record"))?;
     let browser =
-        browser::find().ok_or("the pictures of pages need Chromium: install `chromium`")?;
+        browser::found().ok_or("the pictures of pages need Chromium: install `chromium`")?;
     let pictures = root.join("docs/pictures");
     let run = root.join("target/pictures/run.html");
     screenshot(
@@ -29,7 +29,7 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
         "timeline/call-6",
         &pictures.join("run-page.png"),
     )?;
-    let Some(page) = inspector::build(root)? else {
+    let Some(page) = inspector::page()? else {
         return Ok(());
     };
     let example = root.join("inspector/example");

@@ -2,54 +2,112 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use crate::command;
-use crate::dist;
-use crate::python;
+use crate::pool::Job;
 use crate::step::{report, step};
-use crate::workspace::{DIST, QUICK, cargo, new_folder, target};
+use crate::workspace::{root, target};
+use crate::{dist, python, suites};
 
-/// The most time that everything after the builds and installations may take.
-const DEADLINE: Duration = Duration::from_mins(10);
-/// The client libraries whose clients have an environment each: they need different versions of the same packages.
-const CLIENTS: [&str; 2] = ["httpx2", "httpx"];
+const GROUP: &str = "python";
+/// Only a test that hangs takes so long, in seconds.
+const PATIENCE: [&str; 4] = ["-p", "no:cacheprovider", "-o", "faulthandler_timeout=600"];
+/// Where the package and its tests are.
+const PACKAGE: &str = "python";
 
-/// Builds the wheel, and checks it in clean environments.
-///
-/// # Errors
-/// Returns an error if something cannot be built or installed, or a check fails.
-pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
-    if !dist::is_supported() {
+/// Returns the jobs of an ordinary run. The client libraries have an environment each: they need different versions of the same
+/// packages.
+pub(crate) fn jobs() -> Vec<Job> {
+    vec![
+        job(GROUP, "types of the package", 60, types),
+        job(GROUP, "tests of the package", 100, package),
+        job(GROUP, "clients of httpx2", 60, || clients("httpx2")),
+        job(GROUP, "clients of httpx", 60, || clients("httpx")),
+        job(GROUP, "tables", 60, tables).gigabytes(3),
+    ]
+}
+
+/// Returns the jobs of nightly runs.
+pub(crate) fn nightly() -> Vec<Job> {
+    let name = "plugins in the code of vLLM and SGLang";
+    vec![
+        job("engine-plugins", name, 120, plugins).gigabytes(3),
+        job("spark", "tables in Spark", 90, spark).gigabytes(6),
+    ]
+}
+
+/// Returns the job that uses the package for some seconds. Nothing may grow.
+pub(crate) fn soak(seconds: String) -> Job {
+    let name = "soak of the Python package";
+    job(name, name, 60, move || {
+        let tools = tools()?;
+        let mut soak = Command::new(tools.join("python"));
+        soak.args(["-B", "test_process.py", &seconds]);
+        step(name, soak.current_dir(tests()))
+    })
+}
+
+/// Returns the job that compares the speed of the package with the parsers of vLLM and `SGLang`.
+pub(crate) fn bench(arguments: Vec<String>) -> Job {
+    let name = "speed of the Python package";
+    job(name, name, 60, move || {
+        let engines = folder().join("engines");
+        let mut speed = Command::new(install_engines()?.join("python"));
+        // Warnings of the published code about empty packages.
+        speed.args(["-B", "-W", "ignore", "speed.py"]);
+        step(name, speed.args(arguments).current_dir(engines))
+    })
+}
+
+fn job(
+    group: &'static str,
+    name: &str,
+    seconds: u32,
+    work: impl FnOnce() -> Result<(), String> + Send + 'static,
+) -> Job {
+    let job = Job::new(group, name, seconds, move || {
+        if dist::packages().is_some() {
+            return work();
+        }
         report!("== Python package: SKIPPED, it needs x86-64 Linux");
-        return Ok(());
-    }
-    lint()?;
-    let package = root.join("python");
-    let folder = new_folder(&target().join("python-package"))?;
-    let wheel = folder.join(dist::wheel(&package, profile, &folder)?);
-    let plaincall = std::path::absolute(command("release")?.join("plaincall"));
-    let plaincall = plaincall.map_err(|error| error.to_string())?;
-    let tests = package.join("tests");
-    let tools = install(&tests.join("requirements.txt"), "python-tests", &wheel)?;
-    let clients = CLIENTS.map(|library| {
-        let list = package.join("clients").join(library).with_extension("txt");
-        install(&list, &format!("python-{library}"), &wheel)
+        Ok(())
     });
-    let engines = install_engines(&package.join("engines"), &wheel)?;
-    let data = package.join("data");
-    let tables = install(&data.join("requirements.txt"), "python-data", &wheel)?;
+    job.needs(&[dist::RELEASE, python::UV, suites::BUILD])
+}
 
-    let begun = Instant::now();
-    let run = |name: &str, program: PathBuf, arguments: &[&str], folder: &Path| {
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(folder);
-        // No compiled files in the sources.
-        command.env("PYTHONDONTWRITEBYTECODE", "1");
-        step(name, command.env("PLAINCALL", &plaincall))
-    };
-    let built = wheel.display().to_string();
-    let audit = ["--strict", "--assume-minimum-abi3", "3.10", &built];
+fn folder() -> PathBuf {
+    root().join(PACKAGE)
+}
+
+fn tests() -> PathBuf {
+    folder().join("tests")
+}
+
+/// Installs the tools and the package, and returns the folder of the programs.
+fn tools() -> Result<PathBuf, String> {
+    install(&tests().join("requirements.txt"), "python-tests")
+}
+
+/// Runs a program in a folder.
+fn run(name: &str, program: PathBuf, arguments: &[&str], folder: &Path) -> Result<(), String> {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder);
+    // No compiled files in the sources.
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    step(name, command.env("PLAINCALL", suites::plaincall()?))
+}
+
+fn pytest(name: &str, programs: &Path, files: &[&str], folder: &Path) -> Result<(), String> {
+    let arguments = [&PATIENCE, files].concat();
+    run(name, programs.join("pytest"), &arguments, folder)
+}
+
+/// Checks the wheel, the style, and the types of the package, of the tables and of the clients.
+fn types() -> Result<(), String> {
+    let (package, tests) = (folder(), tests());
+    let tools = install(&tests.join("requirements.txt"), "python-types")?;
+    let wheel = dist::packages().map(|packages| packages.folder.join(&packages.library));
+    let wheel = wheel.unwrap_or_default().display().to_string();
+    let audit = ["--strict", "--assume-minimum-abi3", "3.10", &wheel];
     run("abi3audit", tools.join("abi3audit"), &audit, &tests)?;
     let examples = "../examples/python";
     let configured = ["--config", "pyproject.toml", "--no-cache", ".", examples];
@@ -57,103 +115,82 @@ pub(crate) fn test(root: &Path, profile: &str) -> Result<(), String> {
     run("ruff", tools.join("ruff"), &check, &package)?;
     let format = [&["format", "--check"], configured.as_slice()].concat();
     run("ruff format", tools.join("ruff"), &format, &package)?;
-    // The types of the engines are not checked: most of their packages are empty here.
-    let checked = |name: &str, installed: &Path, sources: &[&str]| {
-        let interpreter = installed.join("python").display().to_string();
-        let cache = target().join("python-types").join(name);
-        let cache = cache.display().to_string();
-        let options = ["--python-executable", &interpreter, "--cache-dir", &cache];
-        let types = [&options, sources].concat();
-        run(
-            &format!("mypy, {name}"),
-            tools.join("mypy"),
-            &types,
-            &package,
-        )?;
-        let types = [&["--pythonpath", &interpreter], sources].concat();
-        run(
-            &format!("pyright, {name}"),
-            tools.join("pyright"),
-            &types,
-            &package,
-        )
-    };
-    checked("package", &tools, &["plaincall", "tests"])?;
-    checked("data", &tables, &["data"])?;
     // Below, Python must not find the sources, which have no extension module.
+    let stubs = ["plaincall._plaincall"];
+    run("stubtest", tools.join("stubtest"), &stubs, &tests)?;
+    // The types of the engines are not checked: most of their packages are empty here.
+    check_types("package", &tools, &tools, &["plaincall", "tests"])
+}
+
+/// Checks the types of sources with the packages in `installed`.
+fn check_types(name: &str, tools: &Path, installed: &Path, sources: &[&str]) -> Result<(), String> {
+    let interpreter = installed.join("python").display().to_string();
+    let cache = target().join("python-types-cache").join(name);
+    let cache = cache.display().to_string();
+    let options = ["--python-executable", &interpreter, "--cache-dir", &cache];
+    let types = [&options, sources].concat();
     run(
-        "stubtest",
-        tools.join("stubtest"),
-        &["plaincall._plaincall"],
-        &tests,
+        &format!("mypy, {name}"),
+        tools.join("mypy"),
+        &types,
+        &folder(),
     )?;
-    let quiet = ["-p", "no:cacheprovider"];
-    run("tests of the package", tools.join("pytest"), &quiet, &tests)?;
-    for (library, installed) in CLIENTS.into_iter().zip(clients) {
-        let installed = installed?;
-        let file = format!("test_{library}.py");
-        checked(library, &installed, &[&format!("clients/{file}")])?;
-        let arguments = ["-p", "no:cacheprovider", &file];
-        let name = format!("clients of {library}");
-        let pytest = installed.join("pytest");
-        run(&name, pytest, &arguments, &package.join("clients"))?;
-    }
-    let name = "plugins in the code of vLLM and SGLang";
-    let pytest = engines.join("pytest");
-    run(name, pytest, &quiet, &package.join("engines"))?;
-    let alone = ["-p", "no:cacheprovider", "test_tables.py"];
-    run("tables", tables.join("pytest"), &alone, &data)?;
-    if Command::new("java").arg("-version").output().is_ok() {
-        let alone = ["-p", "no:cacheprovider", "test_spark.py"];
-        run("tables in Spark", tables.join("pytest"), &alone, &data)?;
-    } else {
+    let types = [&["--pythonpath", &interpreter], sources].concat();
+    let pyright = tools.join("pyright");
+    run(&format!("pyright, {name}"), pyright, &types, &folder())
+}
+
+fn package() -> Result<(), String> {
+    pytest("tests of the package", &tools()?, &[], &tests())
+}
+
+fn clients(library: &'static str) -> Result<(), String> {
+    let clients = folder().join("clients");
+    let list = clients.join(library).with_extension("txt");
+    let installed = install(&list, &format!("python-{library}"))?;
+    let file = format!("test_{library}.py");
+    let tools = install(
+        &tests().join("requirements.txt"),
+        &format!("python-types-{library}"),
+    )?;
+    check_types(library, &tools, &installed, &[&format!("clients/{file}")])?;
+    let name = format!("clients of {library}");
+    pytest(&name, &installed, &[&file], &clients)
+}
+
+fn install_tables() -> Result<(PathBuf, PathBuf), String> {
+    let data = folder().join("data");
+    let programs = install(&data.join("requirements.txt"), "python-data")?;
+    Ok((programs, data))
+}
+
+fn tables() -> Result<(), String> {
+    let (programs, data) = install_tables()?;
+    let tools = install(&tests().join("requirements.txt"), "python-types-data")?;
+    check_types("data", &tools, &programs, &["data"])?;
+    pytest("tables", &programs, &["test_tables.py"], &data)
+}
+
+fn spark() -> Result<(), String> {
+    if Command::new("java").arg("-version").output().is_err() {
         report!("== tables in Spark: SKIPPED, they need Java");
+        return Ok(());
     }
-    let seconds = begun.elapsed().as_secs_f64();
-    report!("== Python package: {seconds:.0} s");
-    if begun.elapsed() > DEADLINE {
-        return Err(format!("the checks took longer than {DEADLINE:?}"));
-    }
-    Ok(())
+    let (programs, data) = install_tables()?;
+    pytest("tables in Spark", &programs, &["test_spark.py"], &data)
 }
 
-/// Builds the wheel, and uses it for some seconds. Nothing may grow.
-///
-/// # Errors
-/// Returns an error if something cannot be built or installed, or grows.
-pub(crate) fn soak(root: &Path, seconds: &str) -> Result<(), String> {
-    let package = root.join("python");
-    let folder = new_folder(&target().join("python-package"))?;
-    let wheel = folder.join(dist::wheel(&package, QUICK, &folder)?);
-    let tests = package.join("tests");
-    let tools = install(&tests.join("requirements.txt"), "python-tests", &wheel)?;
-    let mut soak = Command::new(tools.join("python"));
-    soak.args(["-B", "test_process.py", seconds]);
-    step("soak of the Python package", soak.current_dir(tests))
-}
-
-/// Builds the wheel as a release does, and compares its speed with the parsers of vLLM and `SGLang`.
-///
-/// # Errors
-/// Returns an error if something cannot be built, installed or run.
-pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Result<(), String> {
-    let package = root.join("python");
-    let folder = new_folder(&target().join("python-package"))?;
-    let wheel = folder.join(dist::wheel(&package, DIST, &folder)?);
-    let engines = package.join("engines");
-    let programs = install_engines(&engines, &wheel)?;
-    let mut speed = Command::new(programs.join("python"));
-    // Warnings of the published code about empty packages.
-    speed.args(["-B", "-W", "ignore", "speed.py"]);
-    let name = "speed of the Python package";
-    step(name, speed.args(arguments).current_dir(engines))
+fn plugins() -> Result<(), String> {
+    let name = "plugins in the code of vLLM and SGLang";
+    pytest(name, &install_engines()?, &[], &folder().join("engines"))
 }
 
 /// Installs the published engines without a GPU, and returns the folder of the programs.
-fn install_engines(folder: &Path, wheel: &Path) -> Result<PathBuf, String> {
-    let programs = install(&folder.join("requirements.txt"), "python-engines", wheel)?;
+fn install_engines() -> Result<PathBuf, String> {
+    let folder = folder().join("engines");
+    let programs = install(&folder.join("requirements.txt"), "python-engines")?;
     let build = std::path::absolute(folder.join("build")).map_err(|error| error.to_string())?;
-    let mut pip = python::pip(&programs, &["--no-deps", "--no-compile"]);
+    let mut pip = python::pip(&programs, &["--no-deps"])?;
     // The source package of vLLM installs in seconds if it has no kernels to compile; its wheel has hundreds of megabytes.
     pip.args(["--no-build-isolation", "--no-binary", "vllm"]);
     pip.env("PYTHONPATH", build)
@@ -164,19 +201,12 @@ fn install_engines(folder: &Path, wheel: &Path) -> Result<PathBuf, String> {
     Ok(programs)
 }
 
-/// Lints the extension module, which the build of the workspace skips.
-fn lint() -> Result<(), String> {
-    let mut clippy = cargo(&["clippy", "--package", "plaincall-python", "--"]);
-    step(
-        "lints of the extension module",
-        clippy.args(["--deny", "warnings"]),
-    )
-}
-
 /// Installs packages and the wheel, and returns the folder of the programs.
-fn install(requirements: &Path, folder: &str, wheel: &Path) -> Result<PathBuf, String> {
+fn install(requirements: &Path, folder: &str) -> Result<PathBuf, String> {
     let programs = python::install(requirements, &target().join(folder))?;
-    let mut pip = python::pip(&programs, &["--force-reinstall", "--no-deps"]);
-    step("wheel of the package", pip.arg("--no-index").arg(wheel))?;
+    let packages = dist::packages().ok_or("no wheel was built")?;
+    let mut pip = python::pip(&programs, &["--force-reinstall", "--no-deps", "--no-index"])?;
+    let wheel = packages.folder.join(&packages.library);
+    step("wheel of the package", pip.arg(wheel))?;
     Ok(programs)
 }

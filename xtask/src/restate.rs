@@ -1,80 +1,57 @@
 //! Durable runs on a real Restate server, unmodified: `integrations/restate`, which the build of the workspace skips.
 //!
-//! The server is installed into the build folder, in the version that `integrations/restate/server` pins. This needs Node and
-//! a network.
+//! `integrations/restate/server` pins the version of the server. This needs Node and a network.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use crate::node;
+use crate::pool::Job;
 use crate::step::step;
-use crate::workspace::{cargo, target};
+use crate::workspace::{at, cargo};
+use crate::{node, suites};
 
 const PACKAGE: &str = "plaincall-restate";
-/// The arguments that keep cargo from compiling it with the workspace.
-pub(crate) const EXCLUDED: [&str; 2] = ["--exclude", PACKAGE];
+const SERVER: &str = "@restatedev";
 /// The tests that other commands run: a measurement, and the process of a worker.
 const SKIPPED: [&str; 4] = ["--skip", "cost::", "--skip", "workers::"];
 
-/// Lints the integration, and runs its tests and examples.
-pub(crate) fn test(root: &Path) -> Result<(), String> {
-    let lints = ["clippy", "--package", PACKAGE, "--all-targets"];
-    let mut lints = cargo(&lints);
-    step(
-        "lints of the integration of Restate",
-        lints.args(["--", "--deny", "warnings"]),
-    )?;
-    let mut documents = cargo(&["doc", "--package", PACKAGE, "--no-deps"]);
-    let documents = documents.env("RUSTDOCFLAGS", "--deny warnings");
-    step("documents of the integration of Restate", documents)?;
-    let build = ["build", "--package", "plaincall-cli"];
-    step("build of plaincall", &mut cargo(&build))?;
-    let examples = ["test", "--package", PACKAGE, "--doc"];
-    step(
-        "examples of the integration of Restate",
-        &mut cargo(&examples),
-    )?;
-    let mut tests = tests(root, &[])?;
-    tests.args(["--include-ignored", "--test-threads=2"]);
-    tests
-        .args(SKIPPED)
-        .env("PLAINCALL", folder()?.join("debug/plaincall"));
-    step("tests with Restate", &mut tests)
+/// Returns the job that runs the tests.
+pub(crate) fn job() -> Job {
+    let job = Job::new("restate", "durable runs", 120, || {
+        let mut tests = suites::program_of_rest("restate")?;
+        tests
+            .args(["--include-ignored", "--test-threads=2"])
+            .args(SKIPPED);
+        tests.env("PLAINCALL", suites::plaincall()?);
+        step("tests with Restate", tests.env("RESTATE_SERVER", server()?))
+    });
+    let needs = [node::PACKAGES, suites::BUILD, suites::SECOND_BUILD];
+    job.needs(&needs).gigabytes(3)
 }
 
-/// Kills workers and servers. `RESTATE_CASES` is the number of conversations.
-pub(crate) fn kill(root: &Path) -> Result<(), String> {
-    let mut tests = tests(root, &["--release"])?;
-    step(
-        "kills",
-        tests.args(["killed::", "--ignored", "--nocapture"]),
-    )
+/// Returns the job that kills workers and servers. `RESTATE_CASES` is the number of conversations.
+pub(crate) fn kills() -> Job {
+    measured("kills", "killed::")
 }
 
-/// Measures what a call costs.
-pub(crate) fn measure(root: &Path) -> Result<(), String> {
-    let mut tests = tests(root, &["--release"])?;
-    step("costs", tests.args(["cost::", "--ignored", "--nocapture"]))
+/// Returns the job that measures what a call costs.
+pub(crate) fn costs() -> Job {
+    measured("costs", "cost::")
 }
 
-/// Installs the server, and returns the command of the tests that use it.
-fn tests(root: &Path, profile: &[&str]) -> Result<Command, String> {
-    let installed = folder()?.join("restate");
-    let source = root.join("integrations/restate/server");
-    node::install("the Restate server", "install", &source, &[], &installed)?;
-    let mut tests = cargo(&["test", "--package", PACKAGE, "--test", "tests"]);
-    tests
-        .args(profile)
-        .arg("--")
-        .env("RESTATE_SERVER", server(&installed)?);
-    Ok(tests)
+fn measured(name: &'static str, tests: &'static str) -> Job {
+    let job = Job::new(name, name, 300, move || {
+        let run = ["test", "--package", PACKAGE, "--test", "tests", "--release"];
+        let mut run = cargo(&run);
+        run.args(["--", tests, "--ignored", "--nocapture"]);
+        step(name, run.env("RESTATE_SERVER", server()?))
+    });
+    job.needs(&[node::PACKAGES]).compiles()
 }
 
 /// Returns the program in the package for this machine.
-fn server(installed: &Path) -> Result<PathBuf, String> {
-    let packages = installed.join("node_modules/@restatedev");
-    let found =
-        std::fs::read_dir(&packages).map_err(|error| format!("{}: {error}", packages.display()))?;
+fn server() -> Result<PathBuf, String> {
+    let packages = node::packages()?.join(SERVER);
+    let found = std::fs::read_dir(&packages).map_err(at(&packages))?;
     let programs = found
         .flatten()
         .map(|entry| entry.path().join("bin/restate-server"));
@@ -85,9 +62,4 @@ fn server(installed: &Path) -> Result<PathBuf, String> {
             packages.display()
         )
     })
-}
-
-/// Returns the build folder, as an absolute path.
-fn folder() -> Result<PathBuf, String> {
-    std::path::absolute(target()).map_err(|error| format!("{}: {error}", target().display()))
 }

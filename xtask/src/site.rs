@@ -8,9 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::pool::Job;
 use crate::step::{report, step};
-use crate::workspace::{files, read};
-use crate::{cargo_tool, inspector, links};
+use crate::workspace::{files, read, root};
+use crate::{cargo_tool, inspector, links, python};
 
 /// The version of mdBook.
 const VERSION: &str = "0.5.4";
@@ -25,21 +26,23 @@ const INSPECTOR: (&str, &str, &str) = (
 /// The list of pages.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// Builds the website in `target/site` and checks its links.
-///
-/// # Errors
-/// Returns an error if mdBook fails, a page of the documentation is not listed, or a link is broken.
-pub(crate) fn build(root: &Path) -> Result<(), String> {
+/// Returns the job that builds the website in `target/site` and checks its links. It fails if mdBook does, a page of the
+/// documentation is not listed, or a link is broken.
+pub(crate) fn job() -> Job {
+    Job::new("site", "site", 10, || build(&root())).needs(&[inspector::PAGE, python::UV])
+}
+
+fn build(root: &Path) -> Result<(), String> {
     // It needs neither its server nor its file watcher.
     let features = ["--no-default-features", "--features", "search"];
-    let program = cargo_tool::installed("mdbook", VERSION, &features)?;
+    let program = cargo_tool::published("mdbook", VERSION, &features)?;
     let source = root.join("target/book");
     assemble(root, &source)?;
     let site = root.join("target/site");
     remove(&site)?;
     let mut book = Command::new(program);
     step("site", book.arg("build").arg(root))?;
-    if let Some(page) = inspector::build(root)? {
+    if let Some(page) = inspector::page()? {
         let to = site.join("inspector.html");
         fs::copy(&page, &to).map_err(|error| format!("{}: {error}", to.display()))?;
     }

@@ -80,27 +80,52 @@ pub(crate) fn step(name: &str, command: &mut Command) -> Result<(), String> {
 
 /// Runs a command. Within a job its output goes to the log, with its processor time.
 fn status(command: &mut Command) -> std::io::Result<ExitStatus> {
-    let log = LOG.with_borrow(|log| match log {
-        Some(log) => Ok(Some((log.path.clone(), log.file.try_clone()?))),
-        None => Ok(None),
-    });
-    let log: std::io::Result<Option<(PathBuf, File)>> = log;
-    let Some((path, file)) = log? else {
+    let Some((path, file)) = current_log()? else {
         return command.status();
     };
     let mut timed = timed(command);
-    timed.stdout(file.try_clone()?).stderr(file);
-    let status = timed.status()?;
-    let written = fs::read(&path)?;
-    let tail = &written[written.len().saturating_sub(200)..];
-    if let Some(seconds) = processor_seconds(&String::from_utf8_lossy(tail)) {
-        LOG.with_borrow_mut(|log| {
-            if let Some(log) = log {
-                log.processor += seconds;
-            }
-        });
-    }
+    let status = timed.stdout(file.try_clone()?).stderr(file).status()?;
+    add_processor_seconds(&path)?;
     Ok(status)
+}
+
+/// Runs a command, and returns whether it succeeded and what it printed to standard output. Its messages are printed.
+///
+/// # Errors
+/// Returns an error if it cannot be started.
+pub(crate) fn captured(command: &mut Command) -> Result<(bool, String), String> {
+    let mut run = || {
+        let Some((path, file)) = current_log()? else {
+            return command.stderr(Stdio::inherit()).output();
+        };
+        let output = timed(command).stderr(file).output()?;
+        add_processor_seconds(&path)?;
+        Ok(output)
+    };
+    let output = run().map_err(|error| format!("{command:?}: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok((output.status.success(), text))
+}
+
+/// Returns the path and the file of this thread's log.
+fn current_log() -> std::io::Result<Option<(PathBuf, File)>> {
+    LOG.with_borrow(|log| match log {
+        Some(log) => Ok(Some((log.path.clone(), log.file.try_clone()?))),
+        None => Ok(None),
+    })
+}
+
+/// Adds the processor time at the end of the log to that of the job.
+fn add_processor_seconds(path: &Path) -> std::io::Result<()> {
+    let written = fs::read(path)?;
+    let tail = &written[written.len().saturating_sub(200)..];
+    let seconds = processor_seconds(&String::from_utf8_lossy(tail)).unwrap_or_default();
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log {
+            log.processor += seconds;
+        }
+    });
+    Ok(())
 }
 
 /// Returns the command in a shell that prints its processor time at the end of standard error.

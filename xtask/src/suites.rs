@@ -1,35 +1,40 @@
-//! Lints and test programs of the workspace: one build for both, several programs in parallel.
+//! Lints and test programs of the workspace: one build for both, and a job for each program.
 //!
 //! Clippy's compiler builds the tests, so the workspace and its dependencies are compiled only once. `cargo test` runs one
-//! program after another, and many tests wait more than they compute. So the programs run in parallel, the longest first,
-//! together with the doc tests. The summary lists the highest processor times, which hardly depend on other load.
+//! program after another, and many tests wait more than they compute; as jobs they run side by side.
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::sync::Mutex;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use crate::passed;
-use crate::step::report;
-use crate::workspace::{linting_cargo, root, target};
+use crate::pool::Job;
+use crate::step::{captured, report, step};
+use crate::workspace::{at, linting_cargo, root, target};
 
-/// A test program, or the doc tests of all crates.
-struct Suite {
-    name: String,
-    command: Command,
-    /// Its fingerprint. A program that passed with the same fingerprint does not run again.
-    state: String,
-}
+/// The job that builds all test programs, and the programs that they start.
+pub(crate) const BUILD: &str = "build of tests";
+/// The job that builds what [`WITHOUT`] excludes.
+pub(crate) const SECOND_BUILD: &str = "build of the rest";
 
-/// Slow programs, which start first so that none runs alone at the end.
-const LONG: &[&str] = &[
-    "oracle",
-    "cli",
-    "gateway",
-    "plaincall",
-    "examples in documents",
+/// The benchmark of the gateway, which soak and drain use, in the build folder. [`BUILD`] builds it.
+pub(crate) const BENCH: &str = "debug/plaincall-bench-gateway";
+
+const GROUP: &str = "tests";
+
+/// About how many seconds the slow programs take on one core.
+const LONG: &[(&str, u32)] = &[
+    ("testkit", 90),
+    ("plaincall", 80),
+    ("cli", 70),
+    ("gateway", 50),
+    ("call", 40),
+    ("oracle", 30),
+    ("examples in documents", 30),
+    ("probe", 20),
+    ("agent", 20),
 ];
 
 /// Test modules that need sockets, a terminal or a separate build, by the folder of their crate. Only `--all` runs them.
@@ -67,143 +72,69 @@ const WITHOUT: [&str; 4] = [
     "plaincall-restate",
 ];
 
-/// The number of programs in the summary.
-const DEAREST: usize = 10;
+/// The packages of the second build: without the first, so that their features do not compile it again.
+const REST: [&str; 6] = [
+    "--package",
+    "plaincall-table",
+    "--package",
+    "plaincall-restate",
+    "--package",
+    "plaincall-python",
+];
 
-/// The processor time of a suite in seconds, and its name.
-type Cost = (f64, String);
+/// The messages of cargo about what both builds built.
+static BUILT: OnceLock<Vec<Value>> = OnceLock::new();
+static REST_BUILT: OnceLock<Vec<Value>> = OnceLock::new();
 
-/// Builds and lints the workspace and runs its tests; with `all`, also those that need sockets or a terminal.
+/// Returns the jobs that build and lint the workspace and run its tests; with `all`, also those that need sockets or a terminal.
+pub(crate) fn jobs(all: bool) -> Vec<Job> {
+    let build = Job::with_more(GROUP, BUILD, 330, move || built(all));
+    let mut jobs = vec![build.gigabytes(4).compiles()];
+    if all {
+        let rest = Job::new("builds", SECOND_BUILD, 120, build_rest);
+        jobs.push(rest.gigabytes(4).compiles());
+    }
+    jobs
+}
+
+/// Returns the command for the test program of the crate in this folder. [`BUILD`] must have passed.
 ///
 /// # Errors
-/// Lists the failed suites. Their output is printed as soon as each ends.
-pub(crate) fn run(all: bool) -> Result<(), String> {
-    let begun = Instant::now();
-    report!("== lints, build of tests");
-    let mut suites = built(all)?;
-    suites.sort_by_key(|suite| {
-        LONG.iter()
-            .position(|name| *name == suite.name)
-            .unwrap_or(LONG.len())
-    });
-    let seconds = begun.elapsed().as_secs_f64();
-    report!("== lints, build of tests: {seconds:.0} s");
-
-    let begun = Instant::now();
-    report!("== {} test programs", suites.len());
-    let waiting = Mutex::new(suites.into_iter());
-    let failed = Mutex::new(Vec::new());
-    let costs = Mutex::new(Vec::new());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        // One more than there are cores, because some wait.
-        for _ in 0..=cores {
-            scope.spawn(|| {
-                loop {
-                    let next = waiting.lock().ok().and_then(|mut suites| suites.next());
-                    let Some(suite) = next else { return };
-                    if !all && passed::has(&suite.name, &suite.state) {
-                        report!("passed before  {}", suite.name);
-                        continue;
-                    }
-                    let (has_passed, cost) = passes(&suite);
-                    if has_passed {
-                        passed::note(&suite.name, &suite.state);
-                    }
-                    if let Ok(mut costs) = costs.lock() {
-                        costs.extend(cost.map(|cost| (cost, suite.name.clone())));
-                    }
-                    if !has_passed && let Ok(mut failed) = failed.lock() {
-                        failed.push(suite.name);
-                    }
-                }
-            });
-        }
-    });
-    let seconds = begun.elapsed().as_secs_f64();
-    report!("== test programs: {seconds:.0} s");
-    print_dearest(costs.into_inner().map_err(|error| error.to_string())?);
-    let failed = failed.into_inner().map_err(|error| error.to_string())?;
-    if failed.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("failed: {}", failed.join(", ")))
-    }
+/// Returns an error if there is no such program.
+pub(crate) fn program(folder: &str) -> Result<Command, String> {
+    named(BUILT.get(), folder)
 }
 
-/// Prints the programs with the highest processor times.
-fn print_dearest(mut costs: Vec<Cost>) {
-    costs.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    let all: f64 = costs.iter().map(|(cost, _)| cost).sum();
-    report!("== processor seconds: {all:.0}, most of them in");
-    for (cost, name) in costs.iter().take(DEAREST) {
-        report!("{cost:6.1} s  {name}");
-    }
+/// Returns the command for a test program of [`SECOND_BUILD`].
+///
+/// # Errors
+/// Returns an error if there is no such program.
+pub(crate) fn program_of_rest(folder: &str) -> Result<Command, String> {
+    named(REST_BUILT.get(), folder)
 }
 
-/// Runs a suite. Returns whether it passed, and its processor seconds if known.
-fn passes(Suite { name, command, .. }: &Suite) -> (bool, Option<f64>) {
-    let begun = Instant::now();
-    let ran = timed(command).output();
-    let seconds = begun.elapsed().as_secs_f64();
-    match ran {
-        Ok(Output { status, stderr, .. }) if status.success() => {
-            report!("{seconds:6.1} s  {name}");
-            (true, processor_seconds(&String::from_utf8_lossy(&stderr)))
-        }
-        Ok(Output { stdout, stderr, .. }) => {
-            let [stdout, stderr] =
-                [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-            report!("{seconds:6.1} s  {name} FAILED\n{stdout}\n{stderr}");
-            (false, None)
-        }
-        Err(error) => {
-            report!("{name} could not be started: {error}");
-            (false, None)
-        }
-    }
+fn named(built: Option<&Vec<Value>>, folder: &str) -> Result<Command, String> {
+    let programs = built.into_iter().flatten().filter_map(Program::new);
+    let mut programs = programs.filter(|one| one.is_main() && one.folder() == folder);
+    let program = programs.next();
+    Ok(program
+        .ok_or_else(|| format!("no test program of {folder} was built"))?
+        .command(&[]))
 }
 
-/// Wraps the command in a shell that prints its processor time to standard error at the end.
-fn timed(command: &Command) -> Command {
-    let mut shell = Command::new("sh");
-    let script = "\"$@\"; status=$?; times >&2; exit $status";
-    shell.args(["-c", script, "sh"]).arg(command.get_program());
-    shell.args(command.get_args()).stdin(Stdio::null());
-    if let Some(folder) = command.get_current_dir() {
-        shell.current_dir(folder);
-    }
-    let set = command.get_envs();
-    shell.envs(set.filter_map(|(name, value)| Some((name, value?))));
-    shell
+/// Returns the command that tests start, as an absolute path. [`BUILD`] must have passed.
+///
+/// # Errors
+/// Returns an error if the path is invalid.
+pub(crate) fn plaincall() -> Result<PathBuf, String> {
+    let path = target().join("debug/plaincall");
+    std::path::absolute(&path).map_err(at(&path))
 }
 
-/// Returns the sum of the last line of `times`, for the children of a shell, as in `0m1.50s 1m0.25s`.
-fn processor_seconds(stderr: &str) -> Option<f64> {
-    let line = stderr.lines().last()?;
-    let seconds = line.split_whitespace().map(|time| {
-        let (minutes, seconds) = time.strip_suffix('s')?.split_once('m')?;
-        Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
-    });
-    seconds.sum()
-}
-
-/// Builds everything and returns the suites.
-fn built(all: bool) -> Result<Vec<Suite>, String> {
-    let arguments = [
-        "test",
-        "--workspace",
-        "--no-run",
-        "--message-format",
-        "json",
-    ];
-    let build = linting_cargo(&arguments)
-        .args(WITHOUT)
-        .args(FEATURES)
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("cargo: {error}"))?;
-    let messages = String::from_utf8_lossy(&build.stdout);
+/// Builds with clippy's compiler, and returns cargo's messages.
+fn compiled(arguments: &[&str]) -> Result<Vec<Value>, String> {
+    let mut build = linting_cargo(arguments);
+    let (is_built, messages) = captured(build.args(["--message-format", "json"]))?;
     let messages: Vec<Value> = messages
         .lines()
         .filter_map(|message| serde_json::from_str(message).ok())
@@ -218,12 +149,48 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
     for warning in &warnings {
         report!("{warning}");
     }
-    if !build.status.success() || !warnings.is_empty() {
-        return Err("the workspace has warnings or cannot be built".to_owned());
+    if is_built && warnings.is_empty() {
+        Ok(messages)
+    } else {
+        Err("there are warnings, or it cannot be built".to_owned())
     }
+}
+
+/// Builds Arrow's tables, the integration of Restate and the extension module of Python.
+fn build_rest() -> Result<(), String> {
+    let arguments = [&["build", "--lib", "--tests"], REST.as_slice()].concat();
+    let messages = compiled(&arguments)?;
+    REST_BUILT.get_or_init(|| messages);
+    Ok(())
+}
+
+/// Runs the doc tests of the packages of [`SECOND_BUILD`].
+///
+/// # Errors
+/// Returns an error if one fails.
+pub(crate) fn examples_of_rest() -> Result<(), String> {
+    let mut examples = linting_cargo(&["test", "--doc"]);
+    step("examples of tables and Restate", examples.args(REST))
+}
+
+/// Builds everything and returns the jobs of the programs.
+fn built(all: bool) -> Result<Vec<Job>, String> {
+    let selection = [&["--workspace"], WITHOUT.as_slice(), &FEATURES].concat();
+    let tests = [&["test", "--no-run"], selection.as_slice()].concat();
+    let messages = compiled(&tests)?;
+    // The programs that other groups start.
+    let mut programs =
+        linting_cargo(&["build", "--bin", "load", "--bin", "plaincall-bench-gateway"]);
+    step("other programs", programs.args(&selection))?;
+    let data = passed::of_data(&root());
+    let mut jobs: Vec<Job> = messages
+        .iter()
+        .filter_map(Program::new)
+        .flat_map(|program| program.jobs(all, &data))
+        .collect();
     // `--doc` ignores that `interleave` disables its doc tests, which are those of `plaincall` again.
-    let mut examples = linting_cargo(&["test", "--workspace", "--doc"]);
-    examples.args(WITHOUT).args(FEATURES);
+    let mut examples = linting_cargo(&["test", "--doc"]);
+    examples.args(&selection);
     examples.args(["--", "--skip", "testing/interleave/"]);
     let libraries = messages.iter().filter(|message| {
         message.pointer("/target/doctest").and_then(Value::as_bool) == Some(true)
@@ -232,112 +199,105 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
     let libraries: String = libraries
         .map(|path| passed::of_file(Path::new(path)))
         .collect();
-    let mut load = linting_cargo(&["build", "--workspace", "--bin", "load"]);
-    if !load
-        .args(FEATURES)
-        .status()
-        .is_ok_and(|status| status.success())
-    {
-        return Err("`load` cannot be built".to_owned());
-    }
     let load = target().join("debug/load");
-    let data = passed::of_data(&root());
-    let mut suites = vec![
-        Suite {
-            name: "examples in documents".to_owned(),
-            state: libraries + &data,
-            command: examples,
-        },
-        Suite {
-            name: "load".to_owned(),
-            state: passed::of_file(&load),
-            command: Command::new(load),
-        },
-    ];
-    let programs = messages
-        .iter()
-        .flat_map(|message| suites_of(message, all, &data));
-    suites.extend(programs);
-    Ok(suites)
+    let load_state = passed::of_file(&load);
+    jobs.extend([
+        job(all, "examples in documents", examples, libraries + &data),
+        job(all, "load", Command::new(load), load_state),
+    ]);
+    BUILT.get_or_init(|| messages);
+    Ok(jobs)
 }
 
-/// Returns the command for the program in a message of cargo, if it is a test program.
-fn suites_of(message: &Value, all: bool, data: &str) -> Vec<Suite> {
-    let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
-    let is_test = message.pointer("/profile/test").and_then(Value::as_bool);
-    let (Some(program), Some(manifest), Some(source)) = (
-        text("/executable").filter(|_| is_test == Some(true)),
-        text("/manifest_path"),
-        text("/target/src_path"),
-    ) else {
-        return Vec::new();
+/// Returns the job that runs a command. In an ordinary run, nothing is run that passed with the same fingerprint.
+fn job(all: bool, name: &str, mut command: Command, state: String) -> Job {
+    let long = LONG.iter().find(|(long, _)| *long == name);
+    let name = name.to_owned();
+    let work = {
+        let name = name.clone();
+        move || {
+            if !all && passed::has(&name, &state) {
+                report!("passed before");
+                return Ok(());
+            }
+            step(&name, &mut command)?;
+            passed::note(&name, &state);
+            Ok(())
+        }
     };
-    let package = Path::new(manifest).parent().unwrap_or(Path::new(""));
-    let folder = package.file_name().unwrap_or_default().to_string_lossy();
-    let command = |arguments: &[&str]| {
-        let mut command = Command::new(program);
+    Job::new(GROUP, name, long.map_or(5, |(_, seconds)| *seconds), work)
+}
+
+/// A test program in a message of cargo.
+struct Program<'a> {
+    executable: &'a str,
+    package: &'a Path,
+    source: &'a Path,
+}
+
+impl<'a> Program<'a> {
+    fn new(message: &'a Value) -> Option<Self> {
+        let text = |pointer: &str| message.pointer(pointer)?.as_str();
+        message
+            .pointer("/profile/test")?
+            .as_bool()
+            .filter(|it| *it)?;
+        let package = Path::new(text("/manifest_path")?).parent()?;
+        let source = Path::new(text("/target/src_path")?);
+        Some(Self {
+            executable: text("/executable")?,
+            package,
+            source: source.strip_prefix(package).unwrap_or(source),
+        })
+    }
+
+    fn folder(&self) -> String {
+        let folder = self.package.file_name().unwrap_or_default();
+        folder.to_string_lossy().into_owned()
+    }
+
+    fn is_main(&self) -> bool {
+        self.source == Path::new("tests/main.rs")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.executable);
         command
             .args(arguments)
-            .current_dir(package)
-            .env("CARGO_MANIFEST_DIR", package);
+            .current_dir(self.package)
+            .env("CARGO_MANIFEST_DIR", self.package);
         command
-    };
-    let state = [
-        passed::of_file(Path::new(program)),
-        passed::of_folder(package),
-        data.to_owned(),
-    ]
-    .concat();
-    let source = Path::new(source);
-    let source = source.strip_prefix(package).unwrap_or(source);
-    if !source.starts_with("tests") {
-        let name = format!("{folder}/{}", source.display());
-        let command = command(&[]);
-        return vec![Suite {
-            name,
-            command,
-            state,
-        }];
     }
-    let named = |table: &'static [(&str, &[&str])]| {
-        let found = table.iter().find(|(krate, _)| *krate == folder);
-        found.map_or(&[][..], |(_, modules)| modules)
-    };
-    let outside = named(OUTSIDE).iter().filter(|_| !all);
-    let skipped: Vec<&str> = outside.flat_map(|module| ["--skip", module]).collect();
-    let is_main = source == Path::new("tests/main.rs");
-    let name = match source.file_stem() {
-        Some(stem) if !is_main => format!("{folder}/{}", stem.display()),
-        _ => folder.clone().into_owned(),
-    };
-    let mut suites = vec![Suite {
-        name,
-        command: command(&skipped),
-        state: state.clone(),
-    }];
-    let alone = named(ALONE).iter().filter(|_| is_main);
-    suites.extend(alone.map(|module| Suite {
-        name: format!("{folder} {module}"),
-        command: command(&[module, "--include-ignored", "--test-threads=1"]),
-        state: state.clone(),
-    }));
-    suites
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_processor_of_children_is_in_the_last_line() {
-        let table = [
-            ("text\n0m0.10s 0m0.20s\n1m1.50s 0m0.25s\n", Some(61.75)),
-            ("0m1s 0m2s", Some(3.0)),
-            ("no times", None),
-            ("", None),
-        ];
-        for (stderr, expected) in table {
-            assert_eq!(processor_seconds(stderr), expected, "{stderr:?}");
+    fn jobs(&self, all: bool, data: &str) -> Vec<Job> {
+        let folder = self.folder();
+        let state = [
+            passed::of_file(Path::new(self.executable)),
+            passed::of_folder(self.package),
+            data.to_owned(),
+        ]
+        .concat();
+        let suite =
+            |name: &str, arguments: &[&str]| job(all, name, self.command(arguments), state.clone());
+        if !self.source.starts_with("tests") {
+            return vec![suite(&format!("{folder}/{}", self.source.display()), &[])];
         }
+        let named = |table: &'static [(&str, &[&str])]| {
+            let found = table.iter().find(|(krate, _)| *krate == folder);
+            found.map_or(&[][..], |(_, modules)| modules)
+        };
+        let outside = named(OUTSIDE).iter().filter(|_| !all);
+        let skipped: Vec<&str> = outside.flat_map(|module| ["--skip", module]).collect();
+        let name = match self.source.file_stem() {
+            Some(stem) if !self.is_main() => format!("{folder}/{}", stem.display()),
+            _ => folder.clone(),
+        };
+        let mut jobs = vec![suite(&name, &skipped)];
+        let alone = named(ALONE).iter().filter(|_| self.is_main());
+        jobs.extend(alone.map(|module| {
+            let arguments = [module, "--include-ignored", "--test-threads=1"];
+            suite(&format!("{folder} {module}"), &arguments)
+        }));
+        jobs
     }
 }

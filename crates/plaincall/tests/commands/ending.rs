@@ -61,7 +61,7 @@ async fn nothing_is_left_after_a_timeout() {
             "error: timed out after 700 ms; the command was stopped | begun\n"
         );
         assert!(
-            started.elapsed() < Duration::from_secs(3),
+            started.elapsed() < Duration::from_secs(60),
             "{:?}",
             started.elapsed()
         );
@@ -227,7 +227,7 @@ async fn background_processes_end_with_their_command() {
     )
     .await;
     assert!(
-        started.elapsed() < Duration::from_secs(5),
+        started.elapsed() < Duration::from_secs(60),
         "{:?}",
         started.elapsed()
     );
@@ -240,13 +240,13 @@ async fn the_whole_group_has_the_grace_period() {
     let command = Command::shell(format!("sh -c \"{child}\" & wait"));
     let tool = tool(command)
         .timeout(Duration::from_millis(500))
-        .grace(Duration::from_secs(20));
+        .grace(Duration::from_secs(1000));
     let started = Instant::now();
     assert_eq!(
         outcome(tool, &[]).await,
         "error: timed out after 500 ms; the command was stopped | begun\ntidied up\n"
     );
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(60));
 }
 
 #[tokio::test]
@@ -256,7 +256,7 @@ async fn a_grace_period_may_be_endless() {
     ))
     .timeout(Duration::from_millis(500))
     .grace(Duration::MAX);
-    let shown = tokio::time::timeout(Duration::from_secs(20), outcome(tool, &[])).await;
+    let shown = tokio::time::timeout(Duration::from_secs(60), outcome(tool, &[])).await;
     assert_eq!(
         shown.unwrap(),
         "error: timed out after 500 ms; the command was stopped | tidied up\n"
@@ -268,14 +268,14 @@ async fn a_process_that_left_the_group_delays_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("processes");
     let started = Instant::now();
-    let script = "setsid sh -c 'echo $$ > \"$1\"; echo end >> \"$1\"; exec sleep 20' sh \"{a}\" & echo done; while ! grep -q end \"{a}\" 2>/dev/null; do sleep 0.01; done";
+    let script = "setsid sh -c 'echo $$ > \"$1\"; echo end >> \"$1\"; exec sleep 1000' sh \"{a}\" & echo done; while ! grep -q end \"{a}\" 2>/dev/null; do sleep 0.01; done";
     check(
         Command::shell(script),
         &[("a", file.to_str().unwrap())],
         "ok: done\n",
     )
     .await;
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(60));
     let process = read_when_written(&file).await;
     let process = rustix::process::Pid::from_raw(process.trim().parse().unwrap()).unwrap();
     rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
