@@ -248,6 +248,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         }
         let is_test = name.contains("/tests/")
             || name.contains("testing/oracle/")
+            || name.contains("testing/properties/")
             || name.contains("testing/testkit/");
         if !is_test {
             broken.extend(impure(&name, &code));
