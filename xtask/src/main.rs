@@ -10,7 +10,6 @@ mod clients;
 mod coding_agents;
 mod debian;
 mod deny;
-mod departures;
 mod deployment;
 mod dist;
 mod engines;
@@ -19,10 +18,8 @@ mod inspector;
 mod installed;
 mod instructions;
 mod interface;
-mod links;
 mod mcp;
 mod mutants;
-mod names;
 mod node;
 mod notices;
 mod npm;
@@ -34,20 +31,18 @@ mod pictures;
 mod promises;
 mod python;
 mod python_package;
-mod readme;
-mod reasons;
 mod repository_lints;
 mod restate;
 mod site;
 mod step;
 mod suites;
-mod words;
 mod workspace;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use repository_lints::{links, words};
 use step::step;
 use workspace::{DIST, QUICK, cargo, root, target};
 
@@ -119,7 +114,7 @@ fn main() -> ExitCode {
         ["test"] => test(false),
         ["test", "--all"] => test_all(),
         ["lint"] => repository_lints::check(&root()),
-        ["words", paths @ ..] => words::list(&root(), paths),
+        ["words", paths @ ..] => words::print(&root(), paths),
         ["clients"] => clients::test(&root()),
         ["python", "soak", seconds] => python_package::soak(&root(), seconds),
         ["npm"] => npm::test(&root()),
