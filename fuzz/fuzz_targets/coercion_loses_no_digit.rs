@@ -1,16 +1,3 @@
-//! A number is exact or it stays a text, for every schema (`spec/block.md` 7.7 and 7.7.1).
 #![no_main]
 
-use std::sync::LazyLock;
-
-use libfuzzer_sys::fuzz_target;
-use plaincall_testkit::digits::Readers;
-
-static READERS: LazyLock<Readers> = LazyLock::new(Readers::new);
-
-fuzz_target!(|data: &[u8]| {
-    let text = String::from_utf8_lossy(data);
-    if let Err(error) = READERS.check(&text) {
-        panic!("{error}");
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| plaincall_properties::coercion_loses_no_digit(data));

@@ -1,26 +1,3 @@
-//! `unescape` undoes `escape`, and the escape is the one of `spec/common.md` 6.2
-//! (`spec/untrusted.md` 2).
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use plaincall_fuzz::Case;
-use plaincall_syntax::Escaper;
-use plaincall_testkit::untrusted::{markers_in, naive_escape};
-
-fuzz_target!(|data: &[u8]| {
-    let Some(case) = Case::new(data) else {
-        return;
-    };
-    let escaper = Escaper::for_all(&case.dialects).expect("dialects that work");
-    for text in case.texts.iter().map(|text| text.text.as_str()) {
-        let escaped = escaper.escape(text);
-        assert_eq!(escaper.unescape(&escaped), text);
-        // The naive one is slow.
-        if text.len() < 500 {
-            assert_eq!(escaped, naive_escape(text, &case.dialects));
-        }
-        for dialect in &case.dialects {
-            assert!(markers_in(&escaped, dialect).is_empty());
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| plaincall_properties::escape_is_reversible(data));

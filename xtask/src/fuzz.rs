@@ -4,14 +4,15 @@
 //! starts with the inputs in `fuzz/corpus`, those of earlier runs, and seeds from the specification's examples, the vectors
 //! of native mode and the payloads of `wire`. New inputs stay in the build folder; `--keep` adds them, minimised, to the corpus.
 
-use crate::pool::Job;
-use crate::step::{report, step};
-use crate::workspace::{cargo, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
+
+use crate::pool::Job;
+use crate::step::{output, report, step};
+use crate::workspace::{at, cargo, files, new_folder, read, target};
 
 /// Default: how long each target runs, in seconds.
 const SECONDS: u64 = 6;
@@ -37,22 +38,18 @@ struct Folders {
 }
 
 impl Folders {
-    fn new(root: &Path, target: &str) -> Result<Self, String> {
-        let folders = Self {
-            corpus: root.join("fuzz/corpus").join(target),
-            found: crate::workspace::target().join("fuzz-found").join(target),
-            seeds: crate::workspace::target().join("fuzz-seeds").join(target),
-            artifacts: root.join("fuzz/artifacts").join(target),
+    fn new(root: &Path, name: &str) -> Result<Self, String> {
+        let folder = |place: PathBuf| {
+            let folder = place.join(name);
+            fs::create_dir_all(&folder).map_err(at(&folder))?;
+            Ok::<_, String>(folder)
         };
-        for folder in [
-            &folders.corpus,
-            &folders.found,
-            &folders.seeds,
-            &folders.artifacts,
-        ] {
-            make(folder)?;
-        }
-        Ok(folders)
+        Ok(Self {
+            corpus: folder(root.join("fuzz/corpus"))?,
+            found: folder(target().join("fuzz-found"))?,
+            seeds: folder(target().join("fuzz-seeds"))?,
+            artifacts: folder(root.join("fuzz/artifacts"))?,
+        })
     }
 }
 
@@ -77,25 +74,19 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         Some((&"--keep", rest)) => (true, rest),
         _ => (false, words),
     };
-    let (seconds, wanted) = match words.split_first() {
-        Some((first, rest)) if first.parse::<u64>().is_ok() => {
-            (first.parse().unwrap_or(SECONDS), rest)
-        }
-        _ => (SECONDS, words),
-    };
+    let first = words.first().and_then(|word| word.parse().ok());
+    let wanted = &words[usize::from(first.is_some())..];
+    let seconds = first.unwrap_or(SECONDS);
     let folder = root.join("fuzz");
-    let all = targets(&folder)?;
-    if let Some(unknown) = wanted
-        .iter()
-        .find(|word| !all.iter().any(|one| one == *word))
-    {
-        return Err(format!(
-            "there is no target `{unknown}`: {}",
-            all.join(", ")
-        ));
+    let stem = |path: &PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
+    let sources = files(&folder.join("fuzz_targets"), "rs");
+    let mut targets: Vec<String> = sources.iter().filter_map(stem).collect();
+    let is_known = |word: &&str| targets.iter().any(|name| name == *word);
+    if let Some(unknown) = wanted.iter().find(|word| !is_known(word)) {
+        let all = targets.join(", ");
+        return Err(format!("there is no target `{unknown}`: {all}"));
     }
-    let is_wanted = |name: &String| wanted.is_empty() || wanted.contains(&name.as_str());
-    let targets: Vec<String> = all.into_iter().filter(is_wanted).collect();
+    targets.retain(|name| wanted.is_empty() || wanted.contains(&name.as_str()));
     if !has_compiler() {
         return Err("libFuzzer needs a C++ compiler: install g++ or clang, or set CXX".to_owned());
     }
@@ -132,8 +123,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         }
     };
     std::thread::scope(|scope| {
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        for _ in 0..workers {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(work);
         }
     });
@@ -153,23 +143,10 @@ pub(crate) fn has_compiler() -> bool {
     version.is_ok_and(|output| output.status.success())
 }
 
-/// Returns the sorted names of the targets.
-fn targets(folder: &Path) -> Result<Vec<String>, String> {
-    let folder = folder.join("fuzz_targets");
-    let mut names: Vec<String> = entries(&folder)?
-        .iter()
-        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-        .collect();
-    names.sort();
-    Ok(names)
-}
-
 /// Builds the targets and returns the folder of their programs.
 fn build(root: &Path, targets: &[String]) -> Result<PathBuf, String> {
-    let output = Command::new("rustc").arg("-vV").output();
-    let output = output.map_err(|error| format!("rustc: {error}"))?;
-    let output = String::from_utf8_lossy(&output.stdout);
-    let host = output.lines().find_map(|line| line.strip_prefix("host: "));
+    let version = output(Command::new("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.ok_or("`rustc -vV` names no host")?;
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     let folder = target().join("fuzz");
@@ -212,9 +189,7 @@ fn fuzz(
         // Short runs use the same seed; longer runs use new ones.
         command.arg("-seed=1");
     }
-    let output = command
-        .output()
-        .map_err(|error| format!("{}: {error}", program.display()))?;
+    let output = command.output().map_err(at(program))?;
     let summary = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
         let runs = summary
@@ -236,28 +211,19 @@ fn fuzz(
 ///
 /// Hit counts are ignored; otherwise there would be ten times as many inputs.
 fn keep(program: &Path, folders: &Folders) -> Result<String, String> {
-    let kept = folders.found.with_extension("kept");
-    let failed = |error| format!("{}: {error}", kept.display());
-    if kept.exists() {
-        fs::remove_dir_all(&kept).map_err(failed)?;
-    }
-    make(&kept)?;
-    let merged = Command::new(program)
+    let kept = new_folder(&folders.found.with_extension("kept"))?;
+    let mut merge = Command::new(program);
+    merge
         .args(["-set_cover_merge=1", "-use_counters=0"])
         .arg(format!("-max_len={LONGEST_KEPT}"))
         .args([&kept, &folders.corpus, &folders.found, &folders.seeds])
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("{}: {error}", program.display()))?;
-    if !merged.status.success() {
-        return Err(String::from_utf8_lossy(&merged.stderr).into_owned());
-    }
-    fs::remove_dir_all(&folders.corpus).map_err(failed)?;
-    make(&folders.corpus)?;
+        .stdin(Stdio::null());
+    output(&mut merge)?;
+    new_folder(&folders.corpus)?;
     let (mut count, mut bytes) = (0, 0);
     for path in entries(&kept)? {
         let to = folders.corpus.join(path.file_name().unwrap_or_default());
-        bytes += fs::copy(&path, &to).map_err(|error| format!("{}: {error}", to.display()))?;
+        bytes += fs::copy(&path, &to).map_err(at(&to))?;
         count += 1;
     }
     Ok(format!(", {count} inputs kept, {bytes} bytes"))
@@ -267,12 +233,11 @@ fn keep(program: &Path, folders: &Folders) -> Result<String, String> {
 fn seed(root: &Path, seeds: &Path) -> Result<(), String> {
     let write = |target: &str, name: &str, choice: &[u8], text: &str| -> Result<(), String> {
         let folder = seeds.join(target);
-        make(&folder)?;
+        fs::create_dir_all(&folder).map_err(at(&folder))?;
         let path = folder.join(name);
-        fs::write(&path, [choice, text.as_bytes()].concat())
-            .map_err(|error| format!("{}: {error}", path.display()))
+        fs::write(&path, [choice, text.as_bytes()].concat()).map_err(at(&path))
     };
-    for file in entries(&root.join("spec"))? {
+    for file in files(&root.join("spec"), "md") {
         let text = read(&file)?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let fences = text.split("\n```").skip(1).step_by(2);
@@ -290,12 +255,8 @@ fn seed(root: &Path, seeds: &Path) -> Result<(), String> {
                 let dialect = if stem == "emoji" { emoji } else { 0 };
                 write(target, &name, &[dialect, 0, 0, 0, 0, 0], fence)?;
             }
-            write(
-                "render_then_parse",
-                &name,
-                &[0; 6],
-                &format!("A\0i\0d\0x\0{fence}"),
-            )?;
+            let call = format!("A\0i\0d\0x\0{fence}");
+            write("render_then_parse", &name, &[0; 6], &call)?;
             for (target, choice) in [
                 ("gateway_reply", &[0, 0, 0, 7, 3][..]),
                 ("gateway_reply", &[8 + 128, 4, 0, 7, 3]),
@@ -309,12 +270,8 @@ fn seed(root: &Path, seeds: &Path) -> Result<(), String> {
     for (number, vector) in vectors.split("\n==== ").skip(1).enumerate() {
         let text = vector.split_once('\n').map_or(vector, |(_, text)| text);
         let (text, _) = text.split_once("---- found").unwrap_or((text, ""));
-        write(
-            "rescue_loses_no_byte",
-            &format!("vector-{number}"),
-            &[7, 3],
-            text,
-        )?;
+        let name = format!("vector-{number}");
+        write("rescue_loses_no_byte", &name, &[7, 3], text)?;
     }
     for folder in entries(&root.join("crates/wire/tests/payloads"))? {
         if !folder.is_dir() {
@@ -329,11 +286,8 @@ fn seed(root: &Path, seeds: &Path) -> Result<(), String> {
             write("event_stream", &name, &[255, 255, 7], &text)?;
             write("gateway_reply", &name, &[0, 32, 1, 7, 3], &text)?;
             write("gateway_request", &name, &[0, 0, 1], &text)?;
-            for (number, data) in text
-                .lines()
-                .filter_map(|line| line.strip_prefix("data: "))
-                .enumerate()
-            {
+            let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+            for (number, data) in data.enumerate() {
                 write("wire_round_trip", &format!("{name}-{number}"), &[], data)?;
             }
         }
@@ -342,18 +296,9 @@ fn seed(root: &Path, seeds: &Path) -> Result<(), String> {
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let failed = |error| format!("{}: {error}", folder.display());
-    let entries = fs::read_dir(folder).map_err(failed)?;
+    let entries = fs::read_dir(folder).map_err(at(folder))?;
     let paths: Result<Vec<PathBuf>, _> = entries
         .map(|entry| entry.map(|entry| entry.path()))
         .collect();
-    paths.map_err(failed)
-}
-
-fn read(file: &Path) -> Result<String, String> {
-    fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-fn make(folder: &Path) -> Result<(), String> {
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+    paths.map_err(at(folder))
 }

@@ -6,12 +6,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
 use crate::cargo_tool;
-use crate::workspace::{cargo, target};
+use crate::step::output;
+use crate::workspace::{at, cargo, new_folder, read, target};
 
 /// The highest allowed increase of a case, in percent.
 const MOST: f64 = 5.0;
@@ -95,8 +96,7 @@ fn default_base(root: &Path) -> Result<String, String> {
 
 /// Returns the program that runs valgrind, in the version of the cases.
 fn runner(root: &Path) -> Result<PathBuf, String> {
-    let lock = root.join(CASES).join("Cargo.lock");
-    let lock = fs::read_to_string(&lock).map_err(|error| format!("{}: {error}", lock.display()))?;
+    let lock = read(&root.join(CASES).join("Cargo.lock"))?;
     let version =
         locked_version(&lock, "gungraun-runner").ok_or("gungraun-runner is not locked")?;
     cargo_tool::installed("gungraun-runner", version, &[])
@@ -110,30 +110,25 @@ fn locked_version<'l>(lock: &'l str, name: &str) -> Option<&'l str> {
 
 /// Extracts the parser of `commit`, with the current cases.
 fn checked_out(root: &Path, commit: &str, folder: &Path) -> Result<PathBuf, String> {
-    let place = folder.join("base");
-    let failed = |error| format!("{}: {error}", place.display());
-    if place.exists() {
-        fs::remove_dir_all(&place).map_err(failed)?;
-    }
-    fs::create_dir_all(place.join(CASES).join("benches")).map_err(failed)?;
-    let archive = folder.join("base.tar");
+    let place = new_folder(&folder.join("base"))?;
+    fs::create_dir_all(place.join(CASES).join("benches")).map_err(at(&place))?;
+    let archive = place.with_extension("tar");
     let parts = ["Cargo.toml", "crates/syntax"];
     let mut pack = Command::new("git");
-    pack.args(["archive", "--output"]).arg(absolute(&archive)?);
-    pack.arg(commit).args(parts).current_dir(root);
-    run(&mut pack)?;
+    pack.args(["archive", "--output"]).arg(&archive);
+    output(pack.arg(commit).args(parts).current_dir(root))?;
     let mut unpack = Command::new("tar");
-    run(unpack.arg("-xf").arg(&archive).arg("-C").arg(&place))?;
+    output(unpack.arg("-xf").arg(&archive).arg("-C").arg(&place))?;
     for file in ["Cargo.toml", "Cargo.lock", "benches/parser.rs"] {
         let cases = Path::new(CASES).join(file);
-        fs::copy(root.join(&cases), place.join(&cases)).map_err(failed)?;
+        fs::copy(root.join(&cases), place.join(&cases)).map_err(at(&place))?;
     }
     Ok(place)
 }
 
 /// Counts the instructions of each case with the parser below `root`.
 fn counts(root: &Path, folder: &Path, runner: &Path) -> Result<Vec<(String, u64)>, String> {
-    let folder = absolute(folder)?;
+    let folder = std::path::absolute(folder).map_err(at(folder))?;
     let mut bench = cargo(&["bench", "--quiet", "--bench", "parser"]);
     bench
         .args(["--", "--output-format", "json"])
@@ -141,7 +136,7 @@ fn counts(root: &Path, folder: &Path, runner: &Path) -> Result<Vec<(String, u64)
         .env("CARGO_TARGET_DIR", folder.join("build"))
         .env("GUNGRAUN_RUNNER", runner)
         .env("GUNGRAUN_HOME", folder.join("results"));
-    let output = run(&mut bench)?;
+    let output = output(&mut bench)?;
     let cases: Option<Vec<(String, u64)>> = output.lines().map(count).collect();
     cases
         .filter(|cases| !cases.is_empty())
@@ -156,25 +151,9 @@ fn count(line: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), count.as_u64()?))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, String> {
-    std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
 fn git(root: &Path, words: &[&str]) -> Result<String, String> {
-    let output = run(Command::new("git").args(words).current_dir(root))?;
-    Ok(output.trim().to_owned())
-}
-
-/// Runs a command and returns its standard output. Fails if the command fails.
-fn run(command: &mut Command) -> Result<String, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("{name}: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let output_text = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{name} failed:\n{output_text}"))
+    let printed = output(Command::new("git").args(words).current_dir(root))?;
+    Ok(printed.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ mod clients;
 mod coding_agents;
 mod debian;
 mod deny;
-mod departures;
 mod deployment;
 mod dist;
 mod engines;
@@ -20,10 +19,8 @@ mod inspector;
 mod installed;
 mod instructions;
 mod interface;
-mod links;
 mod mcp;
 mod mutants;
-mod names;
 mod node;
 mod notices;
 mod npm;
@@ -36,19 +33,17 @@ mod pool;
 mod promises;
 mod python;
 mod python_package;
-mod readme;
-mod reasons;
 mod repository_lints;
 mod restate;
 mod site;
 mod step;
 mod suites;
 mod wasm;
-mod words;
 mod workspace;
 
 use std::process::{Command, ExitCode};
 
+use repository_lints::{links, words};
 use step::step;
 use workspace::{DIST, QUICK, cargo, root, target};
 
@@ -111,7 +106,7 @@ fn main() -> ExitCode {
         ["test", "--all", groups @ ..] => groups::run(groups, None),
         ["test", "--nightly", groups @ ..] => groups::run_nightly(groups),
         ["lint"] => repository_lints::check(&root),
-        ["words", paths @ ..] => words::list(&root, paths),
+        ["words", paths @ ..] => words::print(&root, paths),
         ["python", "soak", seconds] => {
             groups::run_job(python_package::soak((*seconds).to_owned()), QUICK)
         }

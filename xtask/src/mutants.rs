@@ -2,339 +2,283 @@
 //!
 //! `cargo-mutants` does the work. `.cargo/mutants.toml` lists the equivalent mutants, each with its reason; a test must
 //! detect every other one. A mutant that does not build or does not end counts as detected. The listed ones are tried too,
-//! and no test may detect them.
+//! and no quick test may detect them.
 
-use crate::workspace::{cargo, target};
-use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// A crate that is mutated. Its own tests and some of the oracle's must detect the mutants.
-struct Subject {
-    name: &'static str,
-    package: &'static str,
-    /// The tests that detect most mutants quickly; they run first.
-    quick: Option<Tests>,
-    all: Tests,
-}
+use crate::cargo_tool;
+use crate::step::{output, report};
+use crate::workspace::{at, read, target};
 
-/// Tests of the crate and of the oracle.
-struct Tests {
-    /// Test modules that do not concern the crate, or are slow.
-    skipped: &'static [&'static str],
-    /// The number of random inputs: just enough to detect mutants.
-    environment: &'static [(&'static str, &'static str)],
-}
+/// The version of cargo-mutants.
+const VERSION: &str = "27.1.0";
+
+/// The settings of cargo-mutants, with the exceptions at the end.
+const SETTINGS: &str = ".cargo/mutants.toml";
+
+/// A crate of the parser or the plan, and the rounds of tests that must detect its mutants: first those that detect most of
+/// them quickly. A round skips test modules that do not concern the crate or are slow, and has just enough random inputs.
+type Subject = (
+    &'static str,
+    &'static [(&'static str, &'static [(&'static str, &'static str)])],
+);
 
 const SUBJECTS: &[Subject] = &[
-    Subject {
-        name: "plan",
-        package: "plaincall-plan",
-        quick: None,
-        all: Tests {
-            skipped: &["contract::", "oracle::"],
-            environment: &[("PLAN_CASES", "4000")],
-        },
-    },
-    Subject {
-        name: "syntax",
-        package: "plaincall-syntax",
-        quick: Some(Tests {
-            skipped: &[
-                "bytes::",
-                "contract::",
-                "dialects::",
-                "messages::",
-                "parser::",
+    (
+        "plan",
+        &[("contract:: oracle::", &[("PLAN_CASES", "4000")])],
+    ),
+    (
+        "syntax",
+        &[
+            (
+                "bytes:: contract:: dialects:: messages:: parser:: plan::",
+                &[("ORACLE_TOKENS", "3"), ("ORACLE_CASES", "2000")],
+            ),
+            (
                 "plan::",
-            ],
-            environment: &[("ORACLE_TOKENS", "3"), ("ORACLE_CASES", "2000")],
-        }),
-        all: Tests {
-            skipped: &["plan::"],
-            environment: &[("ORACLE_TOKENS", "4"), ("ORACLE_CASES", "10000")],
-        },
-    },
+                &[("ORACLE_TOKENS", "4"), ("ORACLE_CASES", "10000")],
+            ),
+        ],
+    ),
 ];
-
-impl Subject {
-    /// The tests that run first.
-    fn first(&self) -> &Tests {
-        self.quick.as_ref().unwrap_or(&self.all)
-    }
-}
-
-impl Tests {
-    /// Returns the arguments of `cargo-mutants` that select what is built and run for each mutant.
-    fn arguments(&self) -> Vec<String> {
-        // With `--test-package` for the oracle, the baseline would run without it.
-        let built = ["--package=plaincall-oracle", "--lib", "--test=tests"];
-        let built = built.map(|one| format!("--cargo-arg={one}"));
-        let skipped = self.skipped.iter().flat_map(|module| ["--skip", module]);
-        let run = std::iter::once("--").chain(skipped);
-        let run = run.map(|one| format!("--cargo-test-arg={one}"));
-        built.into_iter().chain(run).collect()
-    }
-}
-
-/// The runner of each test program. A mutant can run forever or exhaust the memory, so it is limited to some seconds of
-/// processor time, which does not depend on other load, and to 4 GiB.
-const RUNNER: &str = "target.'cfg(all())'.runner=['sh', '-c', \
-                      'ulimit -t 10; ulimit -v 4194304 2>/dev/null; exec \"$@\"', 'sh']";
-
-const EXCEPTIONS: &str = ".cargo/mutants.toml";
 
 /// Tries the mutants of the named crate, or of all. Further arguments are passed to `cargo-mutants`.
 ///
 /// # Errors
-/// Returns an error if a mutant survives, or if an exception matches no mutant.
+/// Returns an error if a mutant survives, a listed one does not, or an exception has no reason or matches no mutant.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
-    let named = |subject: &&Subject| words.first() == Some(&subject.name);
+    let named = |subject: &&Subject| words.first() == Some(&subject.0);
     let (subjects, rest) = match SUBJECTS.iter().find(named) {
         Some(subject) => (std::slice::from_ref(subject), &words[1..]),
         None => (SUBJECTS, words),
     };
-    let version = cargo(&["mutants", "--version"]).output();
-    if !version.is_ok_and(|output| output.status.success()) {
-        return Err(
-            "cargo-mutants is not installed: cargo install --locked cargo-mutants@27.1.0"
-                .to_owned(),
-        );
-    }
-    check_exceptions(root)?;
+    let tool = Tool::new(root)?;
+    tool.check_exceptions()?;
+    let mut wrong = Vec::new();
     for subject in subjects {
-        let noticed = try_exceptions(subject, rest)?;
-        if !noticed.is_empty() {
-            return Err(format!(
-                "tests detect these mutants, although {EXCEPTIONS} lists them as equivalent:\n{}",
-                noticed.join("\n")
-            ));
-        }
+        wrong.extend(tool.test(subject, rest)?);
     }
-    let mut unnoticed = Vec::new();
-    for subject in subjects {
-        unnoticed.extend(try_changes(subject, rest)?);
-    }
-    if unnoticed.is_empty() {
+    if wrong.is_empty() {
         Ok(())
     } else {
-        Err(format!(
-            "no test detects these mutants; add a test, remove the code, or list them in {EXCEPTIONS} with a \
-             reason:\n{}",
-            unnoticed.join("\n")
-        ))
+        Err(wrong.join("\n"))
     }
 }
 
-/// The results of a run.
-struct Found {
-    noticed: Vec<String>,
-    endless: Vec<String>,
-    unbuilt: Vec<String>,
-    missed: Vec<String>,
+/// Returns the result of each mutant: the name of the list in `folder` that contains it.
+fn results(folder: &Path) -> BTreeMap<String, &'static str> {
+    let mut results = BTreeMap::new();
+    for list in ["caught", "timeout", "unviable", "missed"] {
+        let path = folder.join("mutants.out").join(list).with_extension("txt");
+        let names = fs::read_to_string(path).unwrap_or_default();
+        results.extend(names.lines().map(|name| (name.to_owned(), list)));
+    }
+    results
 }
 
-impl Found {
-    /// Reads the results that `cargo-mutants` wrote to `output`.
-    fn read(output: &Path) -> Self {
-        let of = |name: &str| -> Vec<String> {
-            let path = output.join("mutants.out").join(name);
-            let text = fs::read_to_string(path).unwrap_or_default();
-            text.lines().map(str::to_owned).collect()
-        };
-        Self {
-            noticed: of("caught.txt"),
-            endless: of("timeout.txt"),
-            unbuilt: of("unviable.txt"),
-            missed: of("missed.txt"),
-        }
-    }
-
-    fn total(&self) -> usize {
-        let rest = self.unbuilt.len() + self.missed.len();
-        self.noticed.len() + self.endless.len() + rest
-    }
+/// Returns a message for each mutant that survived, and for each listed one that a test detected.
+fn wrong(results: &BTreeMap<String, &str>, excepted: &[String]) -> Vec<String> {
+    let message = |(name, result): (&String, &&str)| match (excepted.contains(name), *result) {
+        (true, "caught" | "timeout") => Some(format!(
+            "a test detects this mutant, although {SETTINGS} lists it: {name}"
+        )),
+        (false, "missed") => Some(format!(
+            "no test detects this mutant; add a test, remove the code, or list it in {SETTINGS} with a reason: {name}"
+        )),
+        _ => None,
+    };
+    results.iter().filter_map(message).collect()
 }
 
-/// The selection of mutants, and the folder of their results.
-struct Scope {
-    output: PathBuf,
-    /// The arguments of `cargo-mutants`.
-    arguments: Vec<String>,
+struct Tool<'r> {
+    program: PathBuf,
+    root: &'r Path,
+    /// A copy of the settings without the exceptions.
+    all: String,
 }
 
-impl Scope {
-    fn new(name: &str, subject: &Subject, more: &[&str]) -> Result<Self, String> {
-        let output = target().join("mutants").join(name);
-        fs::create_dir_all(&output).map_err(|error| format!("{}: {error}", output.display()))?;
-        let folder = output.display().to_string();
-        let own = ["--package", subject.package, "--output", &folder];
-        let arguments = own
-            .iter()
-            .chain(more)
-            .map(|&word| word.to_owned())
-            .collect();
-        Ok(Self { output, arguments })
+impl<'r> Tool<'r> {
+    fn new(root: &'r Path) -> Result<Self, String> {
+        let program = cargo_tool::installed("cargo-mutants", VERSION, &[])?;
+        let folder = target().join("mutants");
+        fs::create_dir_all(&folder).map_err(at(&folder))?;
+        let all = folder.join("all.toml");
+        let settings = read(&root.join(SETTINGS))?;
+        let (settings, _) = settings.split_once("exclude_re").unwrap_or((&settings, ""));
+        fs::write(&all, settings).map_err(at(&all))?;
+        let all = all.display().to_string();
+        Ok(Self { program, root, all })
     }
 
-    /// Tries `expected` mutants with these tests.
-    fn run(
-        &self,
-        subject: &Subject,
-        tests: &Tests,
-        expected: usize,
-        more: &[&str],
-    ) -> Result<Found, String> {
-        let mut command = cargo(&["mutants", "--colors=never"]);
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["mutants", "--colors=never"]).args(arguments);
+        // It builds in a copy of the tree, or in several copies with `--jobs`.
         command
-            .args(&self.arguments)
-            .args(tests.arguments())
-            .arg(format!("--cargo-arg=--config={RUNNER}"))
-            .args(more)
-            .envs(tests.environment.iter().copied())
-            // It builds in a copy of the tree, or in several copies with `--jobs`.
+            .current_dir(self.root)
             .env_remove("CARGO_TARGET_DIR");
-        println!("== mutants of {}", subject.name);
-        let status = command
-            .status()
-            .map_err(|error| format!("cargo mutants: {error}"))?;
-        // These exit statuses mean that a mutant survived, or did not end.
-        let found = Found::read(&self.output);
-        if !matches!(status.code(), Some(0 | 2 | 3)) || found.total() < expected {
-            return Err(format!(
-                "not all of {expected} mutants were tried: {status}"
-            ));
+        command
+    }
+
+    /// Returns the names of the mutants that these arguments select.
+    fn listed(&self, arguments: &[&str]) -> Result<Vec<String>, String> {
+        let names = output(self.command(arguments).arg("--list"))?;
+        Ok(names.lines().map(str::to_owned).collect())
+    }
+
+    /// Returns a message for each mutant of a crate that is wrong.
+    fn test(&self, (name, rounds): &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
+        let folder = target().join("mutants").join(name);
+        fs::create_dir_all(&folder).map_err(at(&folder))?;
+        let place = folder.display().to_string();
+        let package = format!("plaincall-{name}");
+        let selected = [&["--package", &package, "--output", &place], rest].concat();
+        let all = [&selected[..], &["--config", &self.all]].concat();
+        let tried = self.listed(&selected)?;
+        let mut left = self.listed(&all)?;
+        let excepted: Vec<String> = left
+            .iter()
+            .filter(|name| !tried.contains(name))
+            .cloned()
+            .collect();
+        let mut found = BTreeMap::new();
+        for (index, (skipped, environment)) in rounds.iter().enumerate() {
+            // Listed mutants are tried in the first round only.
+            let mut arguments = if index == 0 {
+                all.clone()
+            } else {
+                selected.clone()
+            };
+            if index > 0 && !rest.contains(&"--iterate") {
+                arguments.push("--iterate");
+            }
+            let skipped = skipped.split(' ').flat_map(|module| ["--skip", module]);
+            let run = std::iter::once("--").chain(skipped);
+            let mut command = self.command(&arguments);
+            command.args(run.map(|one| format!("--cargo-test-arg={one}")));
+            command.envs(environment.iter().copied());
+            report!("== mutants of {name}");
+            let status = command
+                .status()
+                .map_err(|error| format!("cargo mutants: {error}"))?;
+            let round = results(&folder);
+            let untried = left.iter().find(|name| !round.contains_key(*name));
+            // These exit statuses mean that a mutant survived, or did not end.
+            if !matches!(status.code(), Some(0 | 2 | 3)) || untried.is_some() {
+                return Err(format!("not all mutants were tried, {untried:?}: {status}"));
+            }
+            found.extend(round);
+            let is_left = |(name, result): &(&String, &&str)| {
+                ["missed", "timeout"].contains(*result) && !excepted.contains(name)
+            };
+            left = found
+                .iter()
+                .filter(is_left)
+                .map(|(name, _)| name.clone())
+                .collect();
+            if left.is_empty() {
+                break;
+            }
         }
-        Ok(found)
-    }
-}
-
-/// Returns the mutants of a crate that survived.
-fn try_changes(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
-    let scope = Scope::new(subject.name, subject, rest)?;
-    let tried = listed(&scope.arguments)?.len();
-    let excepted = excepted(subject, rest)?.len();
-    let mut found = scope.run(subject, subject.first(), tried, &[])?;
-    let left = found.endless.len() + found.missed.len();
-    if subject.quick.is_some() && left > 0 {
-        let iterate = ["--iterate"];
-        let more = if rest.contains(&"--iterate") {
-            &[]
-        } else {
-            &iterate[..]
+        let count = |wanted: &str| {
+            let own = found.iter().filter(|(name, _)| !excepted.contains(name));
+            own.filter(|(_, result)| **result == wanted).count()
         };
-        let again = scope.run(subject, &subject.all, left, more)?;
-        found = Found {
-            noticed: [found.noticed, again.noticed].concat(),
-            unbuilt: [found.unbuilt, again.unbuilt].concat(),
-            ..again
-        };
+        report!(
+            "mutants of {name}: {} tried, {} detected, {} never ended, {} do not build, {} survived; {} are equivalent",
+            tried.len(),
+            count("caught"),
+            count("timeout"),
+            count("unviable"),
+            count("missed"),
+            excepted.len(),
+        );
+        Ok(wrong(&found, &excepted))
     }
-    println!(
-        "mutants of {}: {tried} tried, {} detected, {} never ended, {} do not build, {} survived; {excepted} are \
-         equivalent",
-        subject.name,
-        found.noticed.len(),
-        found.endless.len(),
-        found.unbuilt.len(),
-        found.missed.len(),
-    );
-    Ok(found.missed)
-}
 
-/// Returns the listed mutants that a quick test detects. Returns none if mutants are selected by name, because the
-/// exceptions are selected in the same way here.
-fn try_exceptions(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
-    let excepted = excepted(subject, rest)?;
-    let by_name = ["--iterate", "--re", "--examine-re", "-F"];
-    let is_by_name = |word: &&str| by_name.iter().any(|flag| word.starts_with(flag));
-    if excepted.is_empty() || rest.iter().any(is_by_name) {
-        return Ok(Vec::new());
-    }
-    let name = format!("{}-exceptions", subject.name);
-    let chosen = excepted
-        .iter()
-        .map(|name| format!("--re=^{}$", escaped(name)));
-    let chosen: Vec<String> = chosen.collect();
-    // The profile and timeout of the configuration, which `--no-config` skips together with its exceptions.
-    let own = ["--no-config", "--profile=mutants", "--timeout=20"];
-    let more: Vec<&str> = own
-        .into_iter()
-        .chain(chosen.iter().map(String::as_str))
-        .collect();
-    let scope = Scope::new(&name, subject, &[rest, &more].concat())?;
-    let found = scope.run(subject, subject.first(), excepted.len(), &[])?;
-    let mut noticed = [found.noticed, found.endless].concat();
-    // Deleted fields are tried for every selection.
-    noticed.retain(|name| excepted.contains(name));
-    Ok(noticed)
-}
-
-/// Returns the names of the mutants that `EXCEPTIONS` excludes.
-fn excepted(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
-    let scope = ["--package", subject.package];
-    let tried: HashSet<String> = listed(&[&scope, rest].concat())?.into_iter().collect();
-    let mut all = listed(&[&scope, rest, &["--no-config"]].concat())?;
-    all.retain(|name| !tried.contains(name));
-    Ok(all)
-}
-
-/// Escapes the text for a regular expression.
-fn escaped(text: &str) -> String {
-    let mut pattern = String::new();
-    for character in text.chars() {
-        // With a backslash, these two would match word boundaries.
-        if character.is_ascii_punctuation() && !matches!(character, '<' | '>') {
-            pattern.push('\\');
+    /// Checks that each exception has its reason above it and matches a mutant.
+    fn check_exceptions(&self) -> Result<(), String> {
+        let text = read(&self.root.join(SETTINGS))?;
+        let packages = SUBJECTS
+            .iter()
+            .map(|(name, _)| format!("--package=plaincall-{name}"));
+        let packages: Vec<String> = packages.collect();
+        for (number, pattern) in patterns(&text)? {
+            let mut chosen: Vec<&str> = packages.iter().map(String::as_str).collect();
+            chosen.extend(["--config", &self.all, "--re", pattern]);
+            // Deleted fields are listed for every pattern, and tried despite exceptions.
+            if self
+                .listed(&chosen)?
+                .iter()
+                .all(|name| name.contains(": delete field "))
+            {
+                return Err(format!("{SETTINGS}:{number}: no mutant matches: {pattern}"));
+            }
         }
-        pattern.push(character);
+        Ok(())
     }
-    pattern
 }
 
-/// Returns the names of the mutants that these arguments select.
-fn listed(arguments: &[impl AsRef<OsStr>]) -> Result<Vec<String>, String> {
-    let output = cargo(&["mutants", "--list", "--colors=never"])
-        .args(arguments)
-        .output()
-        .map_err(|error| format!("cargo mutants: {error}"))?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    Ok(text.lines().map(str::to_owned).collect())
-}
-
-/// Checks that each exception has its reason above it and matches a mutant.
-fn check_exceptions(root: &Path) -> Result<(), String> {
-    let path = root.join(EXCEPTIONS);
-    let text = fs::read_to_string(&path).map_err(|error| format!("{EXCEPTIONS}: {error}"))?;
-    let packages = SUBJECTS
-        .iter()
-        .flat_map(|subject| ["--package", subject.package]);
-    let packages: Vec<&str> = packages.collect();
+/// Returns the exceptions with their line numbers.
+///
+/// # Errors
+/// Returns an error if there is no reason above an exception.
+fn patterns(text: &str) -> Result<Vec<(usize, &str)>, String> {
+    let mut found = Vec::new();
     let mut has_reason = false;
     for (line, number) in text.lines().map(str::trim).zip(1..) {
         let pattern = line
             .strip_prefix('\'')
             .and_then(|rest| rest.strip_suffix("',"));
-        let Some(pattern) = pattern else {
-            has_reason = line.starts_with('#');
-            continue;
-        };
-        if !has_reason {
-            return Err(format!(
-                "{EXCEPTIONS}:{number}: write the reason of this exception above it"
-            ));
-        }
-        // Deleted fields are listed for every pattern, and tried despite exceptions.
-        let chosen = listed(&[&packages[..], &["--no-config", "--re", pattern]].concat())?;
-        if chosen.iter().all(|name| name.contains(": delete field ")) {
-            return Err(format!(
-                "{EXCEPTIONS}:{number}: no mutant matches: {pattern}"
-            ));
+        match pattern {
+            Some(pattern) if has_reason => found.push((number, pattern)),
+            Some(_) => {
+                return Err(format!(
+                    "{SETTINGS}:{number}: write the reason of this exception above it"
+                ));
+            }
+            None => has_reason = line.starts_with('#'),
         }
     }
-    Ok(())
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_have_a_reason() {
+        let text = "exclude_re = [\n  # Slower.\n  'a',\n  'b',\n]\n";
+        assert_eq!(patterns(text).unwrap(), [(3, "a"), (4, "b")]);
+        assert!(patterns("exclude_re = [\n  'a',\n]\n").is_err());
+        let text = read(&crate::workspace::root().join(SETTINGS)).unwrap();
+        let lines = text.lines().filter(|line| line.starts_with("    '"));
+        assert_eq!(patterns(&text).unwrap().len(), lines.count());
+    }
+
+    #[test]
+    fn survivors_are_listed_and_listed_ones_survive() {
+        let folder = target().join("tmp/mutants");
+        fs::create_dir_all(folder.join("mutants.out")).unwrap();
+        for (list, names) in [
+            ("caught", "a\nb\n"),
+            ("timeout", "c\nd\n"),
+            ("unviable", "e\nf\n"),
+            ("missed", "g\nh\n"),
+        ] {
+            let path = folder.join("mutants.out").join(format!("{list}.txt"));
+            fs::write(path, names).unwrap();
+        }
+        let excepted = ["b", "d", "f", "h"].map(str::to_owned);
+        let ends: Vec<_> = wrong(&results(&folder), &excepted)
+            .iter()
+            .map(|message| (message.starts_with("no test"), message.ends_with(": g")))
+            .collect();
+        assert_eq!(ends, [(false, false), (false, false), (true, true)]);
+    }
 }

@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::workspace::cargo;
 use serde_json::Value;
+
+use crate::step::output;
+use crate::workspace::{at, cargo};
 
 /// The file.
 const FILE: &str = "THIRD-PARTY-NOTICES";
@@ -43,7 +45,7 @@ type Package = (String, String);
 /// Returns an error if something cannot be read or written.
 pub(crate) fn write(root: &Path) -> Result<(), String> {
     let path = root.join(FILE);
-    fs::write(&path, notices()?).map_err(|error| format!("{}: {error}", path.display()))
+    fs::write(&path, notices()?).map_err(at(&path))
 }
 
 /// Checks that the file is up to date.
@@ -93,15 +95,9 @@ fn notices() -> Result<String, String> {
 
 /// Returns the third-party packages of the command and of the Python package on all platforms, without macros and build dependencies.
 fn contained() -> Result<BTreeSet<Package>, String> {
-    let mut tree = cargo(&["tree", "--locked"]);
-    tree.args([
-        "--package",
-        "plaincall-cli",
-        "--package",
-        "plaincall-python",
-    ]);
-    tree.args(["--edges", "normal,no-proc-macro", "--prefix", "none"]);
-    tree.args(["--format", "{p}"]);
+    let mut tree = cargo(&["tree", "--locked", "--prefix=none", "--format={p}"]);
+    tree.args(["--package=plaincall-cli", "--package=plaincall-python"]);
+    tree.arg("--edges=normal,no-proc-macro");
     tree.args(TARGETS.iter().flat_map(|target| ["--target", target]));
     let package = |line: &str| {
         let mut words = line.split_whitespace();
@@ -115,11 +111,8 @@ fn contained() -> Result<BTreeSet<Package>, String> {
 /// Returns the licence and the source folder of every package.
 fn known() -> Result<BTreeMap<Package, (String, PathBuf)>, String> {
     let mut metadata = cargo(&["metadata", "--locked", "--format-version", "1"]);
-    metadata.args(
-        TARGETS
-            .iter()
-            .flat_map(|target| ["--filter-platform", target]),
-    );
+    let platforms = TARGETS.iter();
+    metadata.args(platforms.flat_map(|target| ["--filter-platform", target]));
     let metadata: Value =
         serde_json::from_str(&output(&mut metadata)?).map_err(|error| error.to_string())?;
     let packages = metadata.get("packages").and_then(Value::as_array);
@@ -135,10 +128,9 @@ fn known() -> Result<BTreeMap<Package, (String, PathBuf)>, String> {
 
 /// Returns the licence texts of a package; if there is a choice, that of MIT.
 fn licence_texts(licence: &str, folder: &Path) -> Result<Vec<String>, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
+    for entry in fs::read_dir(folder).map_err(at(folder))? {
+        let entry = entry.map_err(at(folder))?;
         let name = entry.file_name().to_string_lossy().to_lowercase();
         let is_text = entry.path().is_file() && NAMES.iter().any(|known| name.starts_with(known));
         if is_text {
@@ -153,20 +145,10 @@ fn licence_texts(licence: &str, folder: &Path) -> Result<Vec<String>, String> {
         files.retain(|file| is_mit(&file) || file.0.starts_with("notice"));
     }
     let read = |(_, path): (String, PathBuf)| {
-        let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let bytes = fs::read(&path).map_err(at(&path))?;
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         Ok(lines.join("\n").trim_matches('\n').to_owned())
     };
     files.into_iter().map(read).collect()
-}
-
-fn output(command: &mut std::process::Command) -> Result<String, String> {
-    let output = command
-        .output()
-        .map_err(|error| format!("cargo: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(String::from_utf8_lossy(&output.stderr).into_owned())
 }

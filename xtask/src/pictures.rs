@@ -21,14 +21,11 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
     step("pictures", tests.env("PICTURES", "record"))?;
     let browser =
         browser::found().ok_or("the pictures of pages need Chromium: install `chromium`")?;
-    let pictures = root.join("docs/pictures");
+    let shoot = |page: &Path, view: &str, name: &str| {
+        screenshot(&browser, page, view, &root.join("docs/pictures").join(name))
+    };
     let run = root.join("target/pictures/run.html");
-    screenshot(
-        &browser,
-        &run,
-        "timeline/call-6",
-        &pictures.join("run-page.png"),
-    )?;
+    shoot(&run, "timeline/call-6", "run-page.png")?;
     let Some(page) = inspector::page()? else {
         return Ok(());
     };
@@ -37,18 +34,10 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
     let mut inspect = Command::new(target().join("debug/plaincall"));
     inspect.arg("inspect").arg(example.join("reply.txt"));
     inspect.arg("--schema").arg(example.join("tools.json"));
-    inspect
-        .arg("--page")
-        .arg(page)
-        .arg("--html")
-        .arg(&inspected);
+    inspect.arg("--page").arg(page);
+    inspect.arg("--html").arg(&inspected);
     step("page of the inspector", &mut inspect)?;
-    screenshot(
-        &browser,
-        &inspected,
-        "calls",
-        &pictures.join("inspector.png"),
-    )
+    shoot(&inspected, "calls", "inspector.png")
 }
 
 /// Takes a picture of a view of a page.

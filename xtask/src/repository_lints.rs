@@ -1,10 +1,15 @@
 //! Repository lints: the rules of ARCHITECTURE.md that no compiler checks.
 
-use std::fs;
+mod departures;
+pub(crate) mod links;
+mod names;
+mod readme;
+mod reasons;
+pub(crate) mod words;
+
 use std::path::Path;
 
-use crate::workspace::{files, read};
-use crate::{departures, links, names, readme, reasons, words};
+use crate::workspace::{at, files, read};
 
 /// The maximum lines of code of a file, without blank lines, comments and tests.
 const CODE_LINES: usize = 600;
@@ -28,161 +33,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
 ];
 
 /// The allowed dependencies of each crate.
-const KNOWS: &[(&str, &[&str])] = &[
-    ("syntax", &["memchr"]),
-    ("plan", &[]),
-    (
-        "call",
-        &[
-            "indexmap",
-            "jsonschema",
-            "plaincall-syntax",
-            "regex-lite",
-            "schemars",
-            "serde",
-            "serde_json",
-            "strsim",
-        ],
-    ),
-    (
-        "table",
-        &[
-            "arrow-array",
-            "arrow-buffer",
-            "arrow-cast",
-            "arrow-schema",
-            "plaincall-call",
-            "plaincall-syntax",
-            "serde_json",
-        ],
-    ),
-    (
-        "report",
-        &[
-            "memchr",
-            "plaincall",
-            "plaincall-call",
-            "plaincall-config",
-            "plaincall-syntax",
-            "serde",
-            "serde_json",
-        ],
-    ),
-    (
-        "probe",
-        &[
-            "plaincall",
-            "plaincall-agent",
-            "serde",
-            "serde_json",
-            "tokio",
-            "toml",
-        ],
-    ),
-    ("wire", &["memchr", "serde", "serde_json"]),
-    (
-        "config",
-        &[
-            "clap",
-            "indexmap",
-            "jsonc-parser",
-            "plaincall-call",
-            "plaincall-syntax",
-            "schemars",
-            "serde",
-            "serde_json",
-            "toml",
-        ],
-    ),
-    (
-        "agent",
-        &[
-            "cap-std",
-            "encoding_rs",
-            "futures-core",
-            "futures-util",
-            "getrandom",
-            "html5gum",
-            "httpdate",
-            "memchr",
-            "plaincall",
-            "plaincall-config",
-            "plaincall-http",
-            "plaincall-wire",
-            "regex",
-            "regex-syntax",
-            "rmcp",
-            "rustix",
-            "schemars",
-            "serde",
-            "serde_json",
-            "sse-stream",
-            "strsim",
-            "tokio",
-            "tokio-util",
-            "toml",
-            "url",
-        ],
-    ),
-    (
-        "http",
-        &[
-            "http",
-            "http-body-util",
-            "hyper",
-            "hyper-rustls",
-            "hyper-util",
-            "rustls",
-            "rustls-platform-verifier",
-            "tokio",
-            "tower",
-        ],
-    ),
-    (
-        "gateway",
-        &[
-            "bytes",
-            "futures-util",
-            "getrandom",
-            "hmac",
-            "http",
-            "http-body-util",
-            "hyper",
-            "hyper-util",
-            "memchr",
-            "percent-encoding",
-            "plaincall-call",
-            "plaincall-http",
-            "plaincall-syntax",
-            "plaincall-wire",
-            "serde",
-            "serde_json",
-            "sha2",
-            "tokio",
-            "tower-service",
-        ],
-    ),
-    (
-        "plaincall",
-        &[
-            "crc32fast",
-            "futures-core",
-            "plaincall-call",
-            "plaincall-config",
-            "plaincall-plan",
-            "plaincall-syntax",
-            "rustix",
-            "schemars",
-            "serde",
-            "serde_json",
-            "tempfile",
-            "tokio",
-            "tokio-util",
-            "toml",
-            "tracing",
-        ],
-    ),
-];
+const DEPENDENCIES: &str = include_str!("../dependencies.txt");
 
 /// The pure crates. `gateway` is pure except for its server.
 const PURE: &[&str] = &[
@@ -248,6 +99,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         }
         let is_test = name.contains("/tests/")
             || name.contains("testing/oracle/")
+            || name.contains("testing/properties/")
             || name.contains("testing/testkit/");
         if !is_test {
             broken.extend(impure(&name, &code));
@@ -265,22 +117,15 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         }
     }
     broken.extend(heavy(root)?);
-    for (krate, allowed) in KNOWS {
+    for line in DEPENDENCIES.lines().filter(|line| !line.starts_with('#')) {
+        let krate = line.split(':').next().unwrap_or_default();
         let manifest = read(&root.join("crates").join(krate).join("Cargo.toml"))?;
-        for dependency in dependencies(&manifest) {
-            if !allowed.contains(&dependency.as_str()) {
-                broken.push(format!(
-                    "crates/{krate}/Cargo.toml: {krate} must not depend on {dependency}"
-                ));
-            }
-        }
+        broken.extend(forbidden(line, &manifest));
     }
-    broken.extend(links::broken(root)?);
+    broken.extend(links::broken(root, &files(root, "md"))?);
     broken.extend(readme::problems(root)?);
     broken.extend(reasons::missing(root)?);
-    let spec = root.join("spec");
-    let page = read(&spec.join(departures::PAGE))?;
-    broken.extend(departures::wrong(&departures::files(&spec)?, &page));
+    broken.extend(departures::wrong(root)?);
     broken.extend(names::unknown(root)?);
     broken.extend(words::banned(root)?);
     if broken.is_empty() {
@@ -296,7 +141,8 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
 /// Returns the crates that exceed their line limit, or have none.
 fn heavy(root: &Path) -> Result<Vec<String>, String> {
     let mut heavy = Vec::new();
-    let crates = fs::read_dir(root.join("crates")).map_err(|error| format!("crates: {error}"))?;
+    let folder = root.join("crates");
+    let crates = folder.read_dir().map_err(at(&folder))?;
     for path in crates.flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut lines = 0;
@@ -361,6 +207,15 @@ fn code_lines(text: &str) -> Vec<(usize, &str)> {
         .collect()
 }
 
+/// Returns the dependencies of a crate that its line of [`DEPENDENCIES`] does not allow.
+fn forbidden(line: &str, manifest: &str) -> Vec<String> {
+    let (krate, allowed) = line.split_once(':').unwrap_or((line, ""));
+    let mut names = dependencies(manifest);
+    names.retain(|name| !allowed.split(' ').any(|allowed| allowed == name));
+    let message = |name| format!("crates/{krate}/Cargo.toml: {krate} must not depend on {name}");
+    names.into_iter().map(message).collect()
+}
+
 /// Returns the names in `[dependencies]` and in tables like `[dependencies.serde]`.
 fn dependencies(manifest: &str) -> Vec<String> {
     let mut names = Vec::new();
@@ -394,6 +249,16 @@ mod tests {
     fn dependencies_are_those_of_their_section() {
         let manifest = "[package]\nname = \"x\"\n[dependencies]\nmemchr.workspace = true\nserde = { }\n\n[dependencies.tokio]\nversion = \"1\"\n[dev-dependencies]\ninsta = \"1\"\n";
         assert_eq!(dependencies(manifest), ["memchr", "serde", "tokio"]);
+    }
+
+    #[test]
+    fn dependencies_must_be_allowed() {
+        let manifest = "[dependencies]\nmemchr = \"2\"\nregex = \"1\"\n";
+        let expected = "crates/plan/Cargo.toml: plan must not depend on regex";
+        assert_eq!(forbidden("plan: memchr", manifest), [expected]);
+        assert_eq!(forbidden("plan: memchr regex", manifest), [""; 0]);
+        let krates = DEPENDENCIES.lines().filter(|line| line.contains(':'));
+        assert_eq!(krates.count(), SOURCE_LINES.len() - 1, "all but `cli`");
     }
 
     #[test]

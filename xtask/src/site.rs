@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::pool::Job;
+use crate::repository_lints::links;
 use crate::step::{report, step};
-use crate::workspace::{files, read, root};
-use crate::{cargo_tool, inspector, links, python};
+use crate::workspace::{at, files, new_folder, read, root};
+use crate::{cargo_tool, inspector, python};
 
 /// The version of mdBook.
 const VERSION: &str = "0.5.4";
@@ -36,17 +37,19 @@ fn build(root: &Path) -> Result<(), String> {
     // It needs neither its server nor its file watcher.
     let features = ["--no-default-features", "--features", "search"];
     let program = cargo_tool::published("mdbook", VERSION, &features)?;
-    let source = root.join("target/book");
-    assemble(root, &source)?;
-    let site = root.join("target/site");
-    remove(&site)?;
+    assemble(root, &new_folder(&root.join("target/book"))?)?;
+    let site = new_folder(&root.join("target/site"))?;
     let mut book = Command::new(program);
     step("site", book.arg("build").arg(root))?;
     if let Some(page) = inspector::page()? {
         let to = site.join("inspector.html");
-        fs::copy(&page, &to).map_err(|error| format!("{}: {error}", to.display()))?;
+        fs::copy(&page, &to).map_err(at(&to))?;
     }
-    let broken = broken(&site)?;
+    // The pages for printing and for unknown addresses repeat the others. The inspector has no links.
+    let skipped = ["print.html", "404.html", "toc.html", "inspector.html"];
+    let mut pages = files(&site, "html");
+    pages.retain(|page| !skipped.iter().any(|skipped| *page == site.join(skipped)));
+    let broken = links::broken(&site, &pages)?;
     if broken.is_empty() {
         report!("== the website is in {}", site.display());
         Ok(())
@@ -57,7 +60,6 @@ fn build(root: &Path) -> Result<(), String> {
 
 /// Copies the listed pages, and the files that they link to, into the source folder of the book.
 fn assemble(root: &Path, source: &Path) -> Result<(), String> {
-    remove(source)?;
     let summary = read(&root.join(SUMMARY))?;
     let mut list = String::with_capacity(summary.len());
     let mut pages = Vec::new();
@@ -136,7 +138,7 @@ fn copy(
     if !from.is_file() || !copied.insert(name.to_owned()) {
         return Ok(());
     }
-    let bytes = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+    let bytes = fs::read(&from).map_err(at(&from))?;
     write(&source.join(name), &bytes)
 }
 
@@ -144,16 +146,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder)
         .and_then(|()| fs::write(path, bytes))
-        .map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn remove(folder: &Path) -> Result<(), String> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(format!("{}: {error}", folder.display()))
-        }
-        _ => Ok(()),
-    }
+        .map_err(at(path))
 }
 
 /// Resolves `..` in a relative path.
@@ -167,38 +160,4 @@ fn normal(path: &Path) -> PathBuf {
         }
     }
     normal
-}
-
-/// Returns the links of the website's pages that lead to no file or no element.
-fn broken(site: &Path) -> Result<Vec<String>, String> {
-    let mut broken = Vec::new();
-    // The pages for printing and for unknown addresses repeat the others.
-    // The inspector has no links.
-    let skipped = ["print.html", "404.html", "toc.html", "inspector.html"];
-    for page in files(site, "html") {
-        let name = page.strip_prefix(site).unwrap_or(&page).to_owned();
-        if skipped.iter().any(|skipped| name == Path::new(skipped)) {
-            continue;
-        }
-        let text = read(&page)?;
-        for attribute in ["href=\"", "src=\""] {
-            for link in text.split(attribute).skip(1) {
-                let link = link.split('"').next().unwrap_or_default();
-                let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-                if path.contains(':') || link.is_empty() {
-                    continue;
-                }
-                let file = match path {
-                    "" => page.clone(),
-                    path => page.parent().unwrap_or(site).join(path),
-                };
-                let is_found = file.is_file()
-                    && (anchor.is_empty() || read(&file)?.contains(&format!("id=\"{anchor}\"")));
-                if !is_found {
-                    broken.push(format!("{}: {link}", name.display()));
-                }
-            }
-        }
-    }
-    Ok(broken)
 }

@@ -2,14 +2,34 @@
 
 use std::path::Path;
 
+use super::links::{anchor, prose};
+use crate::workspace::{files, read};
+
 /// The beginning of a departure.
 const MARK: &str = "**Departure**";
 
 /// The page that lists all departures.
-pub(crate) const PAGE: &str = "departures.md";
+const PAGE: &str = "departures.md";
 
-/// Returns the errors of the list. `files` are the names and texts of the specification, `page` is the text of the list.
-pub(crate) fn wrong(files: &[(String, String)], page: &str) -> Vec<String> {
+/// Returns the errors of the list.
+///
+/// # Errors
+/// Returns an error if a page cannot be read.
+pub(crate) fn wrong(root: &Path) -> Result<Vec<String>, String> {
+    let spec = root.join("spec");
+    let mut pages = Vec::new();
+    for path in files(&spec, "md") {
+        let name = path.strip_prefix(&spec).unwrap_or(&path);
+        let name = name.to_string_lossy().into_owned();
+        if name != PAGE && name != "README.md" {
+            pages.push((name, read(&path)?));
+        }
+    }
+    Ok(errors(&pages, &read(&spec.join(PAGE))?))
+}
+
+/// Returns the errors of the list `page`, for the names and texts of the specification.
+fn errors(files: &[(String, String)], page: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut expected = Vec::new();
     for (name, text) in files {
@@ -43,17 +63,8 @@ fn marked(name: &str, text: &str) -> (Vec<String>, Vec<usize>) {
     let mut section = String::new();
     let mut lines = Vec::new();
     let mut stray = Vec::new();
-    // The number of backticks of the open fence.
-    let mut fence = None;
-    for (index, line) in text.lines().enumerate() {
-        let ticks = line.len() - line.trim_start_matches('`').len();
-        if let Some(open) = fence {
-            if ticks >= open && line.trim_end().len() == ticks {
-                fence = None;
-            }
-        } else if ticks >= 3 {
-            fence = Some(ticks);
-        } else if let Some(heading) = line.strip_prefix('#') {
+    for (number, line) in prose(text) {
+        if let Some(heading) = line.strip_prefix('#') {
             heading
                 .trim_start_matches('#')
                 .trim()
@@ -63,57 +74,20 @@ fn marked(name: &str, text: &str) -> (Vec<String>, Vec<usize>) {
             let anchor = anchor(&section);
             lines.push(format!("- [{file}: {section}]({name}#{anchor}){rest}"));
         } else if line.contains(MARK) && !line.contains(PAGE) {
-            stray.push(index + 1);
+            stray.push(number);
         }
     }
     (lines, stray)
 }
 
-/// Returns the link anchor of a heading.
-fn anchor(heading: &str) -> String {
-    let kept = heading.to_lowercase();
-    let kept = kept
-        .chars()
-        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
-}
-
-/// The names and texts of the files in `spec/` that may mark departures.
-///
-/// # Errors
-/// A file cannot be read.
-pub(crate) fn files(spec: &Path) -> Result<Vec<(String, String)>, String> {
-    let entries = std::fs::read_dir(spec).map_err(|error| format!("spec: {error}"))?;
-    let mut files = Vec::new();
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if entry.path().extension().is_some_and(|end| end == "md")
-            && name != PAGE
-            && name != "README.md"
-        {
-            let text = std::fs::read_to_string(entry.path());
-            files.push((
-                name.clone(),
-                text.map_err(|error| format!("spec/{name}: {error}"))?,
-            ));
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::{PAGE, files, wrong};
+    use super::{errors, wrong};
+    use crate::workspace::root;
 
     #[test]
     fn every_departure_is_listed() {
-        let spec = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec");
-        let page = std::fs::read_to_string(spec.join(PAGE)).unwrap();
-        let wrong = wrong(&files(&spec).unwrap(), &page);
-        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert_eq!(wrong(&root()).unwrap(), [""; 0]);
     }
 
     #[test]
@@ -122,7 +96,7 @@ mod tests {
         let line = "- [a: 1.2 Names, and ids](a.md#12-names-and-ids) (wider): why.";
         let check = |spec: &str, page: &str, expected: &[&str]| {
             let files = [("a.md".to_owned(), spec.to_owned())];
-            let found = wrong(&files, page);
+            let found = errors(&files, page);
             assert_eq!(found.len(), expected.len(), "{found:?}");
             for (found, part) in found.iter().zip(expected) {
                 assert!(found.contains(part), "{found}");

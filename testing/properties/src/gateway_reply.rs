@@ -1,10 +1,8 @@
-//! A reply of a model server, made of the fuzzer's bytes, and the properties that must hold for it.
-
-use plaincall_gateway::{ModelSettings, Secret};
 use plaincall_gateway::translation::{CompleteResponse, Next, Reply, ReplyPlan};
+use plaincall_gateway::{ModelSettings, Secret};
 use plaincall_syntax::{EventKind, Parser};
-use plaincall_testkit::untrusted::{chunks, markers_in};
 use plaincall_testkit::strict_client::Recorded;
+use plaincall_testkit::untrusted::{chunks, markers_in};
 use plaincall_wire::openai::{ChatCompletion, read_error};
 use serde_json::{Value, json};
 
@@ -17,12 +15,12 @@ use crate::settings::{fields, settings};
 /// The reasons with which a text ends.
 const REASONS: &[&str] = &["stop", "length", "content_filter", "tool_calls", "eos", ""];
 
-/// Checks one reply. Five bytes choose the settings, what is asked, how the reply comes and how it is cut; the rest is
-/// the reply, a NUL between two rounds: bytes of an event stream, or text.
+/// For all output of a model server and all chunk boundaries: the protocol is followed, there is one terminal event, and no
+/// marker is in the text (`spec/gateway.md` 3 to 6).
 ///
-/// # Panics
-/// When something does not hold.
-pub fn check_reply(data: &[u8]) {
+/// Five bytes select the settings, the request, the form of the reply and the chunk sizes; the rest is
+/// the reply, with a NUL between two rounds: bytes of an event stream, or text.
+pub fn gateway_reply(data: &[u8]) {
     let Some(([one, two, form, first, second], rest)) = data.split_first_chunk::<5>() else {
         return;
     };
@@ -41,7 +39,7 @@ pub fn check_reply(data: &[u8]) {
     }
 }
 
-/// The plan of these settings and of what is asked: most of the work is done once.
+/// Returns the plan of these settings and this request, and keeps it, because it is most of the work.
 fn known_plan(one: u8, two: u8) -> ReplyPlan {
     thread_local! {
         static KNOWN: RefCell<HashMap<(u8, u8), ReplyPlan>> = RefCell::default();
@@ -50,14 +48,14 @@ fn known_plan(one: u8, two: u8) -> ReplyPlan {
     KNOWN.with_borrow_mut(|known| known.entry((one, two)).or_insert_with(new).clone())
 }
 
-/// As many as there can be rounds, the last one as often as it takes.
+/// Repeats the last one, so that there is one for each possible round.
 fn rounds<T: Clone>(mut given: Vec<T>) -> Vec<T> {
     let last = given.last().cloned();
     given.extend(last.into_iter().cycle().take(4));
     given
 }
 
-/// The text with the markers of the dialect in the place of control characters: the fuzzer need not find them.
+/// Returns the text with the markers of the dialect in place of control characters, so that the fuzzer need not find them.
 fn spelled(text: &str, plan: &ReplyPlan) -> String {
     let markers = plan.dialect().markers().expect("a dialect that works");
     let mut spelled = String::new();
@@ -73,7 +71,10 @@ fn spelled(text: &str, plan: &ReplyPlan) -> String {
 fn check_stream(plan: &ReplyPlan, streams: &[Stream], sizes: &[usize], broken: bool) {
     let whole = exchange(plan, streams, &[usize::MAX], broken);
     let cut = exchange(plan, streams, sizes, broken);
-    assert_eq!(cut.recorded, whole.recorded, "the pieces of the stream matter");
+    assert_eq!(
+        cut.recorded, whole.recorded,
+        "the pieces of the stream matter"
+    );
     check_recorded(&whole, plan);
     // Without a backslash nothing is escaped.
     if !streams.iter().any(|stream| stream.0.contains(&b'\\')) {
@@ -98,7 +99,10 @@ fn check_texts(
     };
     let whole = exchange(plan, &streams(&[usize::MAX]), &[usize::MAX], false);
     let cut = exchange(plan, &streams(sizes), &[usize::MAX], false);
-    assert_eq!(cut.recorded, whole.recorded, "the pieces of the text matter");
+    assert_eq!(
+        cut.recorded, whole.recorded,
+        "the pieces of the text matter"
+    );
     check_recorded(&whole, plan);
     // A marker of the text is one that the model has escaped.
     let escapes: usize = texts.iter().map(|text| escapes(text, plan)).sum();
@@ -111,7 +115,7 @@ fn check_texts(
     check_whole(plan, settings, texts, reason, &whole.recorded);
 }
 
-/// How many markers the model may have escaped in its text: a backslash may stand in front of several that end alike.
+/// Returns how many markers the model may have escaped in its text. One backslash may escape several that end alike.
 fn escapes(text: &str, plan: &ReplyPlan) -> usize {
     let mut parser = Parser::new(plan.dialect()).expect("a dialect that works");
     let is_escape =
@@ -145,12 +149,15 @@ fn check_recorded(outcome: &Outcome, plan: &ReplyPlan) {
     }
     let shown = outcome.recorded.calls.len() as u64;
     if outcome.recorded.error.is_none() && plan.streams_arguments() {
-        assert_eq!(shown, counts.calls + counts.invalid_calls + counts.truncated_calls);
+        assert_eq!(
+            shown,
+            counts.calls + counts.invalid_calls + counts.truncated_calls
+        );
     }
     assert!(outcome.recorded.readable().len() as u64 <= counts.calls);
 }
 
-/// The same texts as answers that are not streamed.
+/// Checks that the same texts as complete responses give the same reply.
 fn check_whole(
     plan: &ReplyPlan,
     settings: &ModelSettings,
@@ -166,14 +173,13 @@ fn check_whole(
         let completion: ChatCompletion<'_> =
             plaincall_wire::read(body.as_bytes()).expect("a completion");
         match reply.whole(&completion) {
-            Next::Repair(_) => assert!((round as u32) < settings.repair_rounds),
+            Next::Repair(_) => assert!(round < settings.repair_rounds as usize),
             Next::Failed(error) => {
                 assert_eq!(recorded.error.as_deref(), Some(error.message()));
                 return;
             }
             _ => {
-                let answer =
-                    plaincall_wire::write(&reply.into_sink().into_completion(completion));
+                let answer = plaincall_wire::write(&reply.into_sink().into_completion(completion));
                 let answer: Value = serde_json::from_str(&answer).expect("JSON");
                 let choice = &answer["choices"][0];
                 let message = &choice["message"];

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::links::prose;
+use super::links::prose;
 use crate::workspace::{files, read};
 
 /// The pages that name public types and their members.

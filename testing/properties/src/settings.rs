@@ -1,10 +1,10 @@
-//! Settings of a model and what a request asks, made of the fuzzer's bytes.
+//! Settings of a model and fields of a request, made of the fuzzer's bytes.
 
 use plaincall_gateway::{ArgumentMode, Markers, ModelSettings};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
-/// The settings that a byte names.
+/// Returns the settings that a byte selects.
 pub(crate) fn settings(byte: u8) -> ModelSettings {
     let bit = |place: u8| byte >> place & 1 == 1;
     let mut settings = ModelSettings::default();
@@ -32,7 +32,7 @@ pub(crate) fn settings(byte: u8) -> ModelSettings {
     settings
 }
 
-/// What a byte asks beside the tools.
+/// Returns the fields besides the tools that a byte selects.
 pub(crate) fn fields(byte: u8) -> Value {
     let mut fields = match byte & 7 {
         0..=2 => json!({}),

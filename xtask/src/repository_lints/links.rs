@@ -1,28 +1,38 @@
-//! Links in the pages of the repository: targets and anchors inside it, and the form of other addresses.
+//! Links in pages of Markdown and HTML: their targets and anchors, and the form of other addresses.
 
 use crate::step::output;
-use crate::workspace::{files, read, root};
+use crate::workspace::{files, read};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns a message for each broken link.
+/// Returns a message for each broken link of these pages below `root`.
 ///
 /// # Errors
 /// Returns an error if a page cannot be read.
-pub(crate) fn broken(root: &Path) -> Result<Vec<String>, String> {
+pub(crate) fn broken(root: &Path, pages: &[PathBuf]) -> Result<Vec<String>, String> {
     let mut anchors = HashMap::new();
     let mut broken = Vec::new();
-    for page in files(root, "md") {
-        let text = read(&page)?;
-        let name = page.strip_prefix(root).unwrap_or(&page).display();
-        for (line, link) in links(&text) {
-            if let Some(problem) = problem(&page, link, &mut anchors)? {
+    for page in pages {
+        let text = read(page)?;
+        let name = page.strip_prefix(root).unwrap_or(page).display();
+        let links = if is_html(page) {
+            attributes(&text)
+        } else {
+            links(&text)
+        };
+        for (line, link) in links {
+            if let Some(problem) = problem(page, link, &mut anchors)? {
                 broken.push(format!("{name}:{line}: {link}: {problem}"));
             }
         }
     }
     Ok(broken)
+}
+
+fn is_html(page: &Path) -> bool {
+    page.extension()
+        .is_some_and(|extension| extension == "html")
 }
 
 /// Requests each external address of the pages with curl.
@@ -71,14 +81,25 @@ fn problem(
         "" => page.to_owned(),
         path => page.parent().unwrap_or(page).join(path),
     };
-    if !target.exists() {
+    // A website does not list folders.
+    if !target.exists() || is_html(page) && target.is_dir() {
         return Ok(Some("there is no such file".to_owned()));
     }
-    if anchor.is_empty() || target.extension().is_none_or(|extension| extension != "md") {
+    let is_page = is_html(&target)
+        || target
+            .extension()
+            .is_some_and(|extension| extension == "md");
+    if anchor.is_empty() || !is_page {
         return Ok(None);
     }
     if !anchors.contains_key(&target) {
-        anchors.insert(target.clone(), headings(&read(&target)?));
+        let text = read(&target)?;
+        let found = if is_html(&target) {
+            ids(&text)
+        } else {
+            headings(&text)
+        };
+        anchors.insert(target.clone(), found);
     }
     let has_anchor = anchors.get(&target).is_some_and(|all| all.contains(anchor));
     Ok((!has_anchor).then(|| format!("the page has no heading `#{anchor}`")))
@@ -121,6 +142,30 @@ pub(crate) fn links(page: &str) -> Vec<(usize, &str)> {
         found.extend(definition.map(|(_, target)| (number, target.trim())));
     }
     found
+}
+
+/// Returns the links of an HTML page to the same website, with their line numbers.
+fn attributes(page: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    for (line, number) in page.lines().zip(1..) {
+        for attribute in ["href=\"", "src=\""] {
+            let links = line.split(attribute).skip(1);
+            let links = links.filter_map(|rest| rest.split('"').next());
+            let is_own = |link: &&str| {
+                let path = link.split('#').next().unwrap_or_default();
+                !link.is_empty() && !path.contains(':')
+            };
+            found.extend(links.filter(is_own).map(|link| (number, link)));
+        }
+    }
+    found
+}
+
+/// Returns the anchors of an HTML page.
+fn ids(page: &str) -> HashSet<String> {
+    let ids = page.split("id=\"").skip(1);
+    let ids = ids.filter_map(|rest| rest.split('"').next());
+    ids.map(str::to_owned).collect()
 }
 
 /// Returns the start of the next link target that is not inside code.
@@ -167,12 +212,7 @@ fn headings(page: &str) -> HashSet<String> {
             rest = back.split_once(')').map_or("", |(_, after)| after);
         }
         text.push_str(rest);
-        let anchor: String = text
-            .to_lowercase()
-            .chars()
-            .filter(|c| c.is_alphanumeric() || ['-', '_', ' '].contains(c))
-            .map(|c| if c == ' ' { '-' } else { c })
-            .collect();
+        let anchor = anchor(&text);
         let mut unique = anchor.clone();
         let mut number = 0;
         while !anchors.insert(unique.clone()) {
@@ -183,9 +223,19 @@ fn headings(page: &str) -> HashSet<String> {
     anchors
 }
 
+/// Returns the anchor of a heading without links.
+pub(super) fn anchor(heading: &str) -> String {
+    let heading = heading.to_lowercase();
+    let kept = heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || ['-', '_', ' '].contains(c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::root;
 
     #[test]
     fn links_are_found_outside_code() {
@@ -225,5 +275,22 @@ mod tests {
             let problem = problem(&page, link, &mut HashMap::new()).unwrap();
             assert_eq!(problem.is_some(), is_broken, "{link}: {problem:?}");
         }
+    }
+
+    #[test]
+    fn links_of_a_website() {
+        let folder = crate::workspace::target().join("tmp/links");
+        std::fs::create_dir_all(folder.join("sub")).unwrap();
+        let page = "<a href=\"b.html#x\"><a href=\"b.html#y\">\n<img src=\"no.png\"><a href=\"https://no\"><a href=\"\">\n<h1 id=\"x\"><a href=\"sub\"><a href=\"#x\"><a href=\"#z\">\n";
+        let pages = ["a.html", "b.html"].map(|name| folder.join(name));
+        std::fs::write(&pages[0], page).unwrap();
+        std::fs::write(&pages[1], "<p id=\"x\">").unwrap();
+        let expected = [
+            "a.html:1: b.html#y: the page has no heading `#y`",
+            "a.html:2: no.png: there is no such file",
+            "a.html:3: sub: there is no such file",
+            "a.html:3: #z: the page has no heading `#z`",
+        ];
+        assert_eq!(broken(&folder, &pages).unwrap(), expected);
     }
 }

@@ -1,10 +1,8 @@
-//! A request of a client, made of the fuzzer's bytes, and the properties that must hold for it.
-
 use std::sync::LazyLock;
 
 use plaincall_call::{Document, bind, json::parse as parse_json};
-use plaincall_gateway::{Markers, ModelSettings, Secret};
 use plaincall_gateway::translation::{Caller, ReplyPlan, ToolCache, Translation, translate};
+use plaincall_gateway::{Markers, ModelSettings, Secret};
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_wire::openai::{ChatCompletionRequest, Message, ToolCall};
 use serde_json::{Value, json};
@@ -14,17 +12,17 @@ use crate::settings::{fields, settings};
 
 static OFFERS: LazyLock<ToolCache> = LazyLock::new(ToolCache::new);
 
-/// What the prompt begins with.
+/// The beginning of the prompt.
 const PROMPT: &str = "# Calling tools";
-/// What a line of a call begins with that the syntax cannot spell.
+/// The beginning of the line of a call that the syntax cannot express.
 const UNSPELLED: &str = "(A call this syntax cannot express, as JSON: {";
 
-/// Checks one request. Three bytes choose the settings, what is asked, and the form of the rest: the body, or the texts of
-/// a conversation, a NUL between two.
+/// For all requests: the model gets each call of the client and nothing else that counts, and errors have a message
+/// (`spec/gateway.md` 1 and 2).
 ///
-/// # Panics
-/// When something does not hold.
-pub fn check_request(data: &[u8]) {
+/// Three bytes select the settings, the fields, and the form of the rest: the body, or the texts of a
+/// conversation, with a NUL between two.
+pub fn gateway_request(data: &[u8]) {
     let Some(([one, two, form], rest)) = data.split_first_chunk::<3>() else {
         return;
     };
@@ -49,7 +47,7 @@ pub fn check_request(data: &[u8]) {
     check_body(body.to_string().as_bytes(), &settings);
 }
 
-/// A conversation of these texts.
+/// Returns a conversation of these texts.
 fn conversation(text: &str, dialect: &Dialect, asked: u8, with_tools: bool) -> Value {
     let markers = dialect.markers().expect("a dialect that works");
     let mut messages: Vec<Value> = Vec::new();
@@ -113,7 +111,7 @@ fn conversation(text: &str, dialect: &Dialect, asked: u8, with_tools: bool) -> V
     request
 }
 
-/// What the gateway makes of a body, if that is something.
+/// Returns the plan of a body that the gateway changes.
 fn read(body: &[u8], settings: &ModelSettings) -> Option<ReplyPlan> {
     let request = plaincall_wire::read(body).ok()?;
     match translated(request, settings) {
@@ -122,7 +120,7 @@ fn read(body: &[u8], settings: &ModelSettings) -> Option<ReplyPlan> {
     }
 }
 
-/// The request in words, if it is not refused.
+/// Translates the request, if it is valid.
 fn translated<'r>(
     request: ChatCompletionRequest<'r>,
     settings: &ModelSettings,
@@ -131,16 +129,16 @@ fn translated<'r>(
     let caller = Caller::new(&secret, "me");
     match translate(request, settings, caller, &OFFERS) {
         Ok(translation) => Some(translation),
-        Err(refusal) => {
-            assert_eq!(refusal.status, 400, "{refusal:?}");
-            assert!(!refusal.message().is_empty());
-            assert!(refusal.body.kind.is_some());
+        Err(error) => {
+            assert_eq!(error.status, 400, "{error:?}");
+            assert!(!error.message().is_empty());
+            assert!(error.body.kind.is_some());
             None
         }
     }
 }
 
-/// The key of the markers.
+/// Returns the key of the markers.
 fn key(plan: &ReplyPlan, settings: &ModelSettings) -> Option<String> {
     let syntax = settings.dialect.syntax().unwrap_or(Syntax::Block);
     let (bare, keyed) = (
@@ -200,7 +198,7 @@ fn check_body(body: &[u8], settings: &ModelSettings) {
             check_turn(&text, turns.next().expect("a turn for each"), &plan);
             continue;
         }
-        // What the prompt teaches holds calls and the key.
+        // The prompt itself contains calls and the key.
         let untrusted = text.split(PROMPT).next().unwrap_or_default();
         assert_eq!(names(untrusted, &plan), [""; 0], "calls in {untrusted:?}");
         if let Some(key) = &key {
@@ -215,7 +213,7 @@ fn names(text: &str, plan: &ReplyPlan) -> Vec<String> {
     document.calls().map(|call| call.name.clone()).collect()
 }
 
-/// A turn of the model contains its calls, each as a call or as JSON, and no others.
+/// Checks that a turn of the model contains its calls, each as a call or as JSON, and no others.
 fn check_turn(text: &str, given: &Message<'_>, plan: &ReplyPlan) {
     let document = Document::parse(text, plan.dialect()).expect("a dialect that works");
     let mut rest = given.calls().iter();

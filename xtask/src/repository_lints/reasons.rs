@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::links::prose;
+use super::links::prose;
 use crate::workspace::read;
 
 const PAGE: &str = "docs/coming-from.md";

@@ -1,34 +1,22 @@
-//! How the bytes of the fuzzer become dialects, texts, requests and replies.
-
-mod drawn;
-#[path = "../../crates/gateway/tests/replies/model.rs"]
-#[allow(dead_code, reason = "tests use all of it")]
-mod model;
-mod reply;
-mod request;
-mod settings;
-
-pub use drawn::{Drawn, cut_bytes};
-pub use reply::check_reply;
-pub use request::check_request;
+//! Dialects and texts of a prompt text, made of the fuzzer's bytes.
 
 use plaincall_call::untrusted::Origin;
 use plaincall_syntax::Dialect;
 use plaincall_testkit::untrusted::{FORMS, Text, dialect};
 
-/// What the targets are about: made of the fuzzer's bytes.
-pub struct Case {
+/// The input of a target.
+pub(crate) struct Case {
     /// One to three dialects.
-    pub dialects: Vec<Dialect>,
+    pub(crate) dialects: Vec<Dialect>,
     /// The texts of a prompt text.
-    pub texts: Vec<Text>,
+    pub(crate) texts: Vec<Text>,
     /// Sizes of chunks, in characters.
-    pub sizes: Vec<usize>,
+    pub(crate) sizes: Vec<usize>,
 }
 
 impl Case {
-    /// Six bytes choose; the rest is text, cut at each NUL.
-    pub fn new(data: &[u8]) -> Option<Self> {
+    /// Reads six bytes as choices, and the rest as texts, separated by NUL.
+    pub(crate) fn new(data: &[u8]) -> Option<Self> {
         let (choice, text) = data.split_first_chunk::<6>()?;
         let [first, second, third, origins, one, two] = choice.map(usize::from);
         let form = |byte: usize| FORMS.get(byte % FORMS.len()).copied().map(dialect);

@@ -1,13 +1,13 @@
-//! A dialect, a text and the ways to cut it, made of the fuzzer's bytes.
+//! A dialect, a text and its chunks, made of the fuzzer's bytes.
 
 use plaincall_syntax::Syntax;
-use plaincall_testkit::oracle::Options;
 use plaincall_testkit::arbitrary_texts;
+use plaincall_testkit::oracle::Options;
 
-/// How many letters one control character represents: four of them and some more make a line at its limit.
+/// The number of letters that one control character represents. Four of them and some more make a line at its limit.
 const LETTERS: usize = 1022;
 
-/// How the next marker is written.
+/// The form of the next marker.
 enum Mode {
     Whole,
     /// With a backslash before its last character.
@@ -16,23 +16,20 @@ enum Mode {
     Begun,
 }
 
-/// What a target is about.
-pub struct Drawn {
-    /// Options that make a dialect.
-    pub options: Options,
-    /// Sizes of chunks, in turn.
-    pub sizes: [usize; 2],
-    /// All that is left of the bytes.
+/// The input of a target.
+pub(crate) struct Drawn {
+    /// Valid options of a dialect.
+    pub(crate) options: Options,
+    /// Sizes of chunks, used in turn.
+    pub(crate) sizes: [usize; 2],
+    /// The remaining bytes.
     rest: Vec<u8>,
 }
 
 impl Drawn {
-    /// Six bytes choose; with the last set of markers, those in front of the first three NULs of the rest are the
-    /// markers of the block syntax. `None` if there are too few bytes or the options make no dialect.
-    ///
-    /// # Panics
-    /// When the options make no dialect and the parser takes it, or the other way round.
-    pub fn new(data: &[u8]) -> Option<Self> {
+    /// Reads six bytes as options. With the last set of markers, the texts before the first three NULs of the rest are the
+    /// markers of the block syntax. Returns none if there are too few bytes or the options are invalid.
+    pub(crate) fn new(data: &[u8]) -> Option<Self> {
         let (choice, mut rest) = data.split_first_chunk::<6>()?;
         let [form, flags, markers, others, one, two] = *choice;
         let syntax = [Some(Syntax::Block), Some(Syntax::Emoji), None][usize::from(form) % 3];
@@ -78,9 +75,9 @@ impl Drawn {
         })
     }
 
-    /// The rest with markers in the place of control characters, so that the fuzzer need not find those of each
-    /// dialect. Three more make the next marker an escaped one or its beginning, or stand for many letters.
-    pub fn bytes(&self) -> Vec<u8> {
+    /// Returns the rest with markers in place of control characters, so that the fuzzer need not find those of each
+    /// dialect. Three more escape or truncate the next marker, or represent many letters.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let markers = self.options.marker_texts();
         let mut bytes = Vec::new();
         let mut mode = Mode::Whole;
@@ -121,19 +118,19 @@ impl Drawn {
         bytes
     }
 
-    /// The same as text.
-    pub fn text(&self) -> String {
+    /// Returns the same as text.
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 }
 
-/// An entry of a table. None, which most bytes mean, leaves the default.
+/// Returns an entry of a table, or none for most bytes, which leave the default.
 fn pick<T>(table: &'static [T], byte: u8) -> Option<&'static T> {
     table.get(usize::from(byte).checked_sub(1)?)
 }
 
-/// The parts of `bytes`, cut after each of `sizes` bytes in turn.
-pub fn cut_bytes<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
+/// Splits the bytes into parts of these sizes, used in turn.
+pub(crate) fn cut_bytes<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
     let mut parts = Vec::new();
     let mut rest = bytes;
     for &size in sizes.iter().cycle() {
