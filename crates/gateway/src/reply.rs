@@ -263,6 +263,7 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Reads a piece of the model's text, with the length of what comes with it. Returns [`Flow::Stop`] if the reply has ended.
     fn read_content(&mut self, text: &str, others: usize) -> Flow {
+        self.round.has_choice = true;
         self.round.length += text.len() + others;
         if self.round.length > MAX_TEXT {
             let message = format!("the model's reply exceeds {MAX_TEXT} bytes");
@@ -327,7 +328,7 @@ impl<O: ResponseSink> Reply<O> {
                 Some(error) => {
                     GatewayError::from_upstream(502, read_error(error.text().as_bytes()))
                 }
-                None => GatewayError::upstream("the model server returned no choices"),
+                None => no_choices(),
             };
             return self.end(Err(error));
         };
@@ -360,6 +361,10 @@ impl<O: ResponseSink> Reply<O> {
     /// Ends the answer of the model server. `Ok` means that it ended with `[DONE]` or after a finish reason. An error is ignored if
     /// the reply is complete already. After [`Next::Repair`], the reply is ready for the next answer.
     pub fn end(&mut self, end: Result<(), GatewayError>) -> Next {
+        let end = match end {
+            Ok(()) if !self.round.has_choice => Err(no_choices()),
+            end => end,
+        };
         match (&self.settled, end) {
             (None, Ok(())) => self.finish(None),
             (None, Err(error)) => {
@@ -542,4 +547,8 @@ impl<O: ResponseSink> Reply<O> {
         });
         self.settled = Some(Next::Done);
     }
+}
+
+fn no_choices() -> GatewayError {
+    GatewayError::upstream("the model server returned no choices")
 }
