@@ -88,6 +88,8 @@ pub struct Reply<O> {
     spent: Option<Usage<'static>>,
     usage: Option<Usage<'static>>,
     settled: Option<Next>,
+    /// Whether the answer of the model server is not streamed.
+    is_whole: bool,
     counts: Counts,
     out: HoldingSink<O>,
 }
@@ -143,6 +145,7 @@ impl<O: ResponseSink> Reply<O> {
             spent: None,
             usage: None,
             settled: None,
+            is_whole: false,
             counts: plan.counts,
             out: HoldingSink::new(
                 out,
@@ -332,6 +335,7 @@ impl<O: ResponseSink> Reply<O> {
             };
             return self.end(Err(error));
         };
+        self.is_whole = true;
         let message = choice.message.clone().unwrap_or_default();
         let delta = Delta {
             content: message.content,

@@ -227,7 +227,13 @@ impl<'r> Answer<'r> {
             if old.is_some_and(|call| !call.is_null()) {
                 return Err(reader.native_call());
             }
-            reader.calls(message.calls())?;
+            for call in message.calls() {
+                // An index means nothing here.
+                reader.calls(&[ToolCall {
+                    index: None,
+                    ..call.clone()
+                }])?;
+            }
             reader
                 .reasoning(message.thought().unwrap_or_default())
                 .await?;
