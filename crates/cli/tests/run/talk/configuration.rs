@@ -59,7 +59,10 @@ fn a_tool_can_ask_a_model() {
     let ended = at_home(&scene, &["run", "reply.txt", "--tools", "tools.toml"]);
     assert!(ended.stdout.contains("Forty-two."), "{ended:?}");
     let mut command = scene.plaincall(&["config"]);
-    command.envs(CALL_VARIABLES.map(|name| (name, "x")));
+    let others = CALL_VARIABLES
+        .into_iter()
+        .chain(["PLAINCALL_INSPECTOR_PAGE"]);
+    command.envs(others.map(|name| (name, "x")));
     let ended: Ended = command.output().unwrap().into();
     assert_eq!(ended.status, Some(0), "{ended:?}");
 }
