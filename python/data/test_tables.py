@@ -35,6 +35,8 @@ def rows_of(data: Any) -> list[dict[str, Any]]:
 
 def expected(text: str | bytes, dialect: pc.Dialect | None = None, stop: Any = "broken") -> dict[str, Any]:
     """Returns the row of a text, from `parse`."""
+    # A table reads reasoning as a toolbox does.
+    dialect = pc.Toolbox(dialect=dialect or pc.Dialect.auto()).dialect
     document = pc.parse(text, dialect, stop=stop)
     calls = [
         {
@@ -95,6 +97,18 @@ def test_tools() -> None:
         assert (call["arguments"] and json.loads(call["arguments"])) == parsed.arguments
     with pytest.raises(ValueError, match="not both"):
         pc.table(INPUT, tools=tools, dialect=pc.Dialect.block())
+
+
+def test_calls_in_reasoning_are_not_counted() -> None:
+    @pc.tool
+    def read(path: str) -> str:
+        return path
+
+    data = pyarrow.table({"text": [f"<think>{CALL}</think>{CALL}"]})
+    plain, without = pc.Toolbox([read]), pc.Dialect.block(no_reasoning=True)
+    options: list[tuple[dict[str, Any], int]] = [({}, 1), ({"tools": plain}, 1), ({"dialect": without}, 2)]
+    for given, count in options:
+        assert pc.error_rates(pc.table(data, **given))["may_run"] == count, given
 
 
 def test_a_row_without_a_text_has_an_error() -> None:

@@ -336,7 +336,8 @@ class Dialect:
 
     `escaped` enables escapes: a backslash before the last character of a marker makes it content. `key` is part of every
     marker. `reasoning` has the markers around reasoning, in which calls are ignored; those of `leading_reasoning` count at the
-    beginning of a text only. `in_reasoning` begins inside reasoning. `markers_anywhere` recognizes block markers anywhere in a
+    beginning of a text only. `in_reasoning` begins inside reasoning. Tools and tables read `leading_reasoning=Dialect.THINK` unless
+    other markers are set; `no_reasoning` switches it off. `markers_anywhere` recognizes block markers anywhere in a
     call. `strict` accepts only the canonical form of the emoji marker, and `self_closing` accepts ` /]` as the end of an emoji
     call without a body.
 
@@ -357,6 +358,7 @@ class Dialect:
         reasoning: _Markers | None = None,
         leading_reasoning: _Markers | None = None,
         in_reasoning: bool = False,
+        no_reasoning: bool = False,
     ) -> Dialect:
         """Returns a dialect of the block syntax."""
     @staticmethod
@@ -369,6 +371,7 @@ class Dialect:
         reasoning: _Markers | None = None,
         leading_reasoning: _Markers | None = None,
         in_reasoning: bool = False,
+        no_reasoning: bool = False,
     ) -> Dialect:
         """Returns a dialect of the emoji-bracket syntax."""
     @staticmethod
@@ -385,6 +388,7 @@ class Dialect:
         reasoning: _Markers | None = None,
         leading_reasoning: _Markers | None = None,
         in_reasoning: bool = False,
+        no_reasoning: bool = False,
     ) -> Dialect:
         """Returns a dialect that takes the syntax of the first call."""
     @property

@@ -66,7 +66,7 @@ def table(
     if `data` can.
 
     With `tools`, each call is validated against its definition, in the dialect of the tools. `stop` states how the texts ended,
-    as in `parse`. Default dialect: automatic.
+    as in `parse`. Default dialect: automatic. As in a `Toolbox`, reasoning at the beginning of a text has no calls.
 
     Reading raises `ValueError` if there is no such column, or if it has no text.
     """

@@ -336,7 +336,8 @@ class Toolbox(Mapping[str, Tool]):
     A tool is a function, a `Tool`, or a definition of OpenAI, Anthropic or MCP. `effects` sets the effect of tools by name;
     a definition has the effect `"write"`.
 
-    Default dialect: block with escapes, so that no tool output can forge a call. `unclosed="run"` also runs calls without an
+    Default dialect: block with escapes, so that no tool output can forge a call. Calls in reasoning at the beginning of a reply,
+    between `<think>` and `</think>` unless the dialect has other markers, are ignored. `unclosed="run"` also runs calls without an
     end marker that the next call or the end of a complete text ended, for models that forget end markers.
 
     Raises `DefinitionError` with all problems of the definitions.
@@ -388,7 +389,7 @@ class Toolbox(Mapping[str, Tool]):
 
     @property
     def dialect(self) -> Dialect:
-        """The dialect."""
+        """The dialect, with the markers around reasoning."""
         return self._set.dialect
 
     def definitions(self) -> list[Json]:

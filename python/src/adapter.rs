@@ -62,7 +62,7 @@ impl ErrorResponse {
 impl Adapter {
     /// Creates an adapter. Instances that serve the same conversations need the same secret: 32 random bytes.
     #[new]
-    #[pyo3(signature = (secret, *, mode="text", dialect=None, keyed=false, reasoning=Some(("<think>".to_owned(), "</think>".to_owned())), in_reasoning=false, arguments="checked", unclosed="reject", repair_rounds=2, upstream_model=None, listed_tools=None, hidden_tools=Vec::new(), description_length=None, engine=None))]
+    #[pyo3(signature = (secret, *, mode="text", dialect=None, keyed=false, reasoning=Some(plaincall_syntax::Dialect::THINK.map(str::to_owned).into()), in_reasoning=false, arguments="checked", unclosed="reject", repair_rounds=2, upstream_model=None, listed_tools=None, hidden_tools=Vec::new(), description_length=None, engine=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(
         secret: &[u8],

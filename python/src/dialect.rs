@@ -50,6 +50,7 @@ fn arguments<'py>(options: &DialectOptions, py: Python<'py>) -> PyResult<Bound<'
         ("self_closing", options.self_closing),
         ("escaped", options.escaped),
         ("in_reasoning", options.in_reasoning),
+        ("no_reasoning", options.no_reasoning),
     ];
     for (name, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
         arguments.set_item(name, true)?;
@@ -74,9 +75,25 @@ impl Dialect {
         })
     }
 
+    /// Returns the dialect for replies (`spec/common.md` 5).
+    pub(crate) fn for_reply(&self) -> Self {
+        let inner = self.inner.clone().for_reply();
+        let mut options = self.options.clone();
+        if options.reasoning.is_none() {
+            let markers = inner.reasoning_markers();
+            options.leading_reasoning = markers.map(|markers| markers.map(str::to_owned).into());
+        }
+        Self { inner, options }
+    }
+
     fn new(options: DialectOptions) -> PyResult<Self> {
+        let has_markers = options.reasoning.is_some() || options.leading_reasoning.is_some();
         if options.reasoning.is_some() && options.leading_reasoning.is_some() {
             let message = "use `reasoning` or `leading_reasoning`, not both";
+            return Err(error::dialect(message));
+        }
+        if options.no_reasoning && has_markers {
+            let message = "use `no_reasoning` or reasoning markers, not both";
             return Err(error::dialect(message));
         }
         let inner = options.dialect().map_err(error::dialect)?;
@@ -115,7 +132,7 @@ impl Dialect {
 
     /// Returns a dialect of the block syntax (`spec/block.md`).
     #[staticmethod]
-    #[pyo3(signature = (*, start=None, end=None, arg=None, markers_anywhere=false, escaped=false, key=None, reasoning=None, leading_reasoning=None, in_reasoning=false))]
+    #[pyo3(signature = (*, start=None, end=None, arg=None, markers_anywhere=false, escaped=false, key=None, reasoning=None, leading_reasoning=None, in_reasoning=false, no_reasoning=false))]
     fn block(
         start: Option<String>,
         end: Option<String>,
@@ -126,6 +143,7 @@ impl Dialect {
         reasoning: Option<Reasoning>,
         leading_reasoning: Option<Reasoning>,
         in_reasoning: bool,
+        no_reasoning: bool,
     ) -> PyResult<Self> {
         let mut options = DialectOptions::default();
         options.syntax = SyntaxOption::Block;
@@ -138,12 +156,13 @@ impl Dialect {
         options.reasoning = reasoning;
         options.leading_reasoning = leading_reasoning;
         options.in_reasoning = in_reasoning;
+        options.no_reasoning = no_reasoning;
         Self::new(options)
     }
 
     /// Returns a dialect of the emoji-bracket syntax (`spec/emoji.md`).
     #[staticmethod]
-    #[pyo3(signature = (*, strict=false, self_closing=false, escaped=false, key=None, reasoning=None, leading_reasoning=None, in_reasoning=false))]
+    #[pyo3(signature = (*, strict=false, self_closing=false, escaped=false, key=None, reasoning=None, leading_reasoning=None, in_reasoning=false, no_reasoning=false))]
     fn emoji(
         strict: bool,
         self_closing: bool,
@@ -152,6 +171,7 @@ impl Dialect {
         reasoning: Option<Reasoning>,
         leading_reasoning: Option<Reasoning>,
         in_reasoning: bool,
+        no_reasoning: bool,
     ) -> PyResult<Self> {
         let mut options = DialectOptions::default();
         options.syntax = SyntaxOption::Emoji;
@@ -162,12 +182,13 @@ impl Dialect {
         options.reasoning = reasoning;
         options.leading_reasoning = leading_reasoning;
         options.in_reasoning = in_reasoning;
+        options.no_reasoning = no_reasoning;
         Self::new(options)
     }
 
     /// Returns a dialect that takes the syntax of the first call.
     #[staticmethod]
-    #[pyo3(signature = (*, start=None, end=None, arg=None, markers_anywhere=false, strict=false, self_closing=false, escaped=false, key=None, reasoning=None, leading_reasoning=None, in_reasoning=false))]
+    #[pyo3(signature = (*, start=None, end=None, arg=None, markers_anywhere=false, strict=false, self_closing=false, escaped=false, key=None, reasoning=None, leading_reasoning=None, in_reasoning=false, no_reasoning=false))]
     fn auto(
         start: Option<String>,
         end: Option<String>,
@@ -180,6 +201,7 @@ impl Dialect {
         reasoning: Option<Reasoning>,
         leading_reasoning: Option<Reasoning>,
         in_reasoning: bool,
+        no_reasoning: bool,
     ) -> PyResult<Self> {
         let mut options = DialectOptions::default();
         options.syntax = SyntaxOption::Auto;
@@ -194,6 +216,7 @@ impl Dialect {
         options.reasoning = reasoning;
         options.leading_reasoning = leading_reasoning;
         options.in_reasoning = in_reasoning;
+        options.no_reasoning = no_reasoning;
         Self::new(options)
     }
 

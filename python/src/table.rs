@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field};
-use plaincall_call::{ReplyCheck, Unclosed, extract::Extractor};
+use plaincall_call::{Unclosed, extract::Extractor};
 use plaincall_table::{ColumnError, Columns, Extract, Made, Rates, Render};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -113,9 +113,7 @@ pub(crate) fn extract_table(
     let extractor = if let Some(tools) = tools {
         tools.extractor(stop)
     } else {
-        let dialect = Dialect::or_auto(dialect);
-        let check = ReplyCheck::new(&dialect, Unclosed::Reject).map_err(error::dialect)?;
-        Extractor::new(&dialect, check, None, stop)
+        Extractor::new(&Dialect::or_auto(dialect), Unclosed::Reject, None, stop)
     };
     let extract = Extract::new(column, extractor.map_err(error::dialect)?, tool_calls);
     Ok(Table {

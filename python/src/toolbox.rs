@@ -11,7 +11,9 @@ use plaincall_call::history::{
 };
 use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_call::render::{JsonCall, render_call};
-use plaincall_call::{Effect, Limits, PromptTextBuilder, ReplyCheck, ReplyReader, Stop, Untrusted};
+use plaincall_call::{
+    Effect, Limits, PromptTextBuilder, ReplyCheck, ReplyReader, Stop, Unclosed, Untrusted,
+};
 use plaincall_syntax::DialectError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -32,8 +34,9 @@ use crate::settings::{stop_from, unclosed_from};
 pub(crate) struct ToolSet {
     pub(crate) tools: Arc<plaincall_call::ToolSet>,
     pub(crate) dialect: plaincall_syntax::Dialect,
-    /// The dialect, as Python gave it.
-    given: Dialect,
+    /// The dialect for Python.
+    shown: Dialect,
+    unclosed: Unclosed,
     /// For cloning.
     pub(crate) check: ReplyCheck,
 }
@@ -48,7 +51,7 @@ impl ToolSet {
     /// Returns an extractor of rows of a table.
     pub(crate) fn extractor(&self, stop: Stop) -> Result<Extractor, DialectError> {
         let tools = Some(Arc::clone(&self.tools));
-        Extractor::new(&self.dialect, self.check.clone(), tools, stop)
+        Extractor::new(&self.dialect, self.unclosed, tools, stop)
     }
 }
 
@@ -75,11 +78,13 @@ impl ToolSet {
             }
         }
         let tools = plaincall_call::ToolSet::new(specs).map_err(error::definition)?;
-        let check = ReplyCheck::new(&dialect.inner, unclosed_from(unclosed)?);
+        let (dialect, unclosed) = (dialect.for_reply(), unclosed_from(unclosed)?);
+        let check = ReplyCheck::new(&dialect.inner, unclosed);
         Ok(Self {
             tools: Arc::new(tools),
             dialect: dialect.inner.clone(),
-            given: dialect.clone(),
+            shown: dialect,
+            unclosed,
             check: check.map_err(error::dialect)?,
         })
     }
@@ -98,7 +103,7 @@ impl ToolSet {
     /// The dialect.
     #[getter]
     fn dialect(&self) -> Dialect {
-        self.given.clone()
+        self.shown.clone()
     }
 
     /// Returns the system prompt that teaches a model to call the tools.

@@ -307,6 +307,8 @@ def test_events_are_values() -> None:
 def test_errors_of_dialects() -> None:
     with pytest.raises(pc.DialectError, match="not both"):
         pc.Dialect.block(reasoning=pc.Dialect.THINK, leading_reasoning=pc.Dialect.THINK)
+    with pytest.raises(pc.DialectError, match="not both"):
+        pc.Dialect.block(reasoning=pc.Dialect.THINK, no_reasoning=True)
     with pytest.raises(pc.DialectError):
         pc.Dialect.block(start="")
 
@@ -324,7 +326,7 @@ def test_near_misses_of_the_specification(case: dict[str, Any]) -> None:
     ("dialect", "shown"),
     [
         (pc.Dialect.auto(), "Dialect.auto()"),
-        (pc.Dialect.emoji(strict=True), "Dialect.emoji(strict=True)"),
+        (pc.Dialect.emoji(strict=True, no_reasoning=True), "Dialect.emoji(strict=True, no_reasoning=True)"),
         (
             pc.Dialect.block(
                 start="<<<S:", key="k1", escaped=True, leading_reasoning=pc.Dialect.THINK, in_reasoning=True

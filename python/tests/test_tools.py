@@ -315,6 +315,33 @@ def test_invalid_calls_are_data() -> None:
     assert near is not None and "!!!GADGET_START:" in near
 
 
+def test_calls_in_reasoning_are_no_calls() -> None:
+    draft, call = (f"!!!GADGET_START:add\n!!!ARG:a\n{number}\n!!!GADGET_END\n" for number in (1, 2))
+    text = f"\n<think>{draft}No.</think>\n{call}"
+
+    def added(tools: pc.Toolbox, text: str = text) -> list[Any]:
+        reader = tools.reader()
+        items = [*reader.feed(text), *reader.finish(stop="natural")]
+        read = [item.arguments for item in items if isinstance(item, pc.Call) and item.may_run]
+        calls = tools.parse(text, stop="natural").calls
+        assert [one.arguments for one in calls if one.may_run] == read
+        return read
+
+    for dialect in (None, pc.Dialect.block(), pc.Dialect.auto(escaped=True), pc.Dialect.block(end="!!!GADGET_END")):
+        tools = pc.Toolbox([add], dialect=dialect)
+        assert added(tools) == [{"a": 2}], dialect
+        assert repr(tools.dialect).endswith("leading_reasoning=('<think>', '</think>'))")
+        assert pc.Toolbox([add], dialect=tools.dialect).dialect == tools.dialect
+    # Other markers, and none.
+    other = pc.Dialect.block(escaped=True, leading_reasoning=("[THINK]", "[/THINK]"))
+    without = pc.Dialect.block(escaped=True, no_reasoning=True)
+    for dialect in (other, without):
+        assert added(pc.Toolbox([add], dialect=dialect)) == [{"a": 1}, {"a": 2}]
+    assert added(pc.Toolbox([add], dialect=other), f"[THINK]{draft}[/THINK]{call}") == [{"a": 2}]
+    # `parse` finds what is there.
+    assert len(pc.parse(text).calls) == 2
+
+
 def test_calls_without_an_end_marker() -> None:
     text = "!!!GADGET_START:{}\n!!!ARG:{}\n1"
     tools = pc.Toolbox([add, weather])
@@ -390,10 +417,12 @@ def test_every_entry_point_gives_the_same_calls(text: str, dialect: pc.Dialect) 
             for one in calls
         ]
 
+    tools = pc.Toolbox([add], dialect=dialect)
+    # With the markers around reasoning.
+    dialect = tools.dialect
     document = pc.parse(text, dialect)
     expected = seen(document.calls)
     data = text.encode()
-    tools = pc.Toolbox([add], dialect=dialect)
     assert seen(pc.parse(data, dialect).calls) == expected
     assert seen(tools.parse(text).calls) == expected
     assert all(call.rejection is not None for call in tools.parse(text).calls if call.name != "add")

@@ -6,10 +6,12 @@ interface ReadingOptions {
   key?: string | undefined;
   /** The markers around reasoning, in which calls are ignored. */
   reasoning?: [open: string, close: string] | undefined;
-  /** The same, but only at the beginning of a text. */
+  /** The same, but only at the beginning of a text. Default of tools: `THINK`; otherwise none. */
   leadingReasoning?: [open: string, close: string] | undefined;
   /** Whether a text begins inside reasoning. Default: false. */
   inReasoning?: boolean | undefined;
+  /** Whether there is no reasoning, not even in replies to tools. Default: false. */
+  noReasoning?: boolean | undefined;
 }
 
 /** The options of the block format. */

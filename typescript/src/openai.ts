@@ -352,8 +352,9 @@ class Exchange {
     try {
       for (;;) {
         const begun = performance.now();
-        const read = reader?.read() ?? Promise.resolve(DONE);
-        const { done, value } = await (flow === USAGE_ONLY ? within(wait, read, DONE) : read);
+        const read: Promise<typeof DONE> = reader?.read() ?? Promise.resolve(DONE);
+        // A connection that breaks after the reply has ended only lacks the usage.
+        const { done, value } = await (flow === USAGE_ONLY ? within(wait, read.catch(() => DONE), DONE) : read);
         if (flow === USAGE_ONLY) wait -= performance.now() - begun;
         this.#stop.signal.throwIfAborted();
         if (done || value === undefined) return;

@@ -118,7 +118,10 @@ export interface PromptOptions {
 
 /** The options of a toolbox. */
 export interface ToolboxOptions {
-  /** Default: block with escapes, so that no tool output can forge a call. */
+  /**
+   * Default: block with escapes, so that no tool output can forge a call. Calls in reasoning at the beginning of a reply, between
+   * `<think>` and `</think>` unless the dialect has other markers, are ignored.
+   */
   dialect?: Dialect | undefined;
   /** The effects of tools by name. A definition has the effect `write`. */
   effects?: { readonly [name: string]: Effect } | undefined;
@@ -175,7 +178,7 @@ export class Toolbox implements Disposable {
   #object: number | undefined;
   /** The tools by name, in order. */
   readonly tools: ReadonlyMap<string, Tool>;
-  /** The dialect. */
+  /** The dialect, with the markers around reasoning. */
   readonly dialect: Dialect;
 
   /** Reads the definitions of tools. Throws a `DefinitionError` with all problems of the definitions. */
@@ -196,13 +199,15 @@ export class Toolbox implements Disposable {
     const named = [...own.values()].map(({ name, effect }) => [name, effect] as const);
     // Unlike an assignment, this works for any name.
     const effects = Object.fromEntries([...named, ...Object.entries(options.effects ?? {})]);
-    const created = this.core.perform<{ object: number; tools: Omit<Tool, "run">[] }>(
+    type Created = { object: number; tools: Omit<Tool, "run">[]; reasoning: [open: string, close: string] | null };
+    const created = this.core.perform<Created>(
       { tools: { create: { effects, dialect, unclosed } } },
       toJson(definitions, DefinitionError),
     );
     this.#object = created.object;
     this.core.registry.register(this, created.object, this);
-    this.dialect = dialect;
+    const leadingReasoning = dialect.reasoning === undefined ? (created.reasoning ?? undefined) : undefined;
+    this.dialect = { ...dialect, leadingReasoning };
     this.tools = new Map(
       created.tools.map((one) => [one.name, own.get(one.name) ?? tool({ ...one, input: one.parameters })]),
     );

@@ -179,6 +179,36 @@ test("an answer that stays open after its end is complete after some seconds", a
   }
 });
 
+test("a connection that breaks after the end of a reply is no error, before it is one", async () => {
+  const usage = { ...BODY, stream: true, stream_options: { include_usage: true } };
+  for (const [most, isComplete] of [[Infinity, true], [1, false]]) {
+    const scripted = new Model(CALL);
+    const inner = async (...request) => {
+      const source = (await scripted.fetch(...request)).body.getReader();
+      let count = 0;
+      const body = new ReadableStream({
+        async pull(controller) {
+          const { value } = await source.read();
+          // The finish reason has been read; the usage and `[DONE]` never arrive.
+          const isLast = new TextDecoder().decode(value).includes('"usage"');
+          if (isLast || count++ >= most) controller.error(new TypeError("terminated"));
+          else controller.enqueue(value);
+        },
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    };
+    const response = await plaincallFetch({ fetch: inner })(URL_, post(usage));
+    if (!isComplete) {
+      await assert.rejects(response.text(), /terminated/);
+      continue;
+    }
+    const text = await response.text();
+    assert.match(text, /"get_weather"/);
+    assert.match(text, /"finish_reason":"tool_calls"/);
+    assert.ok(text.endsWith("data: [DONE]\n\n"), text);
+  }
+});
+
 test("Responses and Messages become chat completions", async () => {
   const model = new Model(CALL, CALL);
   const fetch = plaincallFetch({ fetch: model.fetch });

@@ -179,6 +179,7 @@ test("errors name the option", () => {
 test("dialects are checked", () => {
   assert.throws(() => new Parser({ syntax: "block", start: "" }), DialectError);
   assert.throws(() => new Parser({ syntax: "block", reasoning: ["a", "b"], leadingReasoning: ["a", "b"] }), DialectError);
+  assert.throws(() => new Parser({ syntax: "block", reasoning: ["a", "b"], noReasoning: true }), DialectError);
   assert.throws(() => new Parser({ syntax: "unknown" }), /unknown variant `unknown`/);
   assert.throws(() => new Parser({ sintax: "block" }), /unknown field `sintax`/);
   assert.throws(() => plaincall.prompt([add], { dialect: {} }), DialectError);
@@ -211,6 +212,32 @@ test("a toolbox teaches, reads, repairs and answers", async () => {
   assert.throws(() => box.history(null, [rejected]), PlaincallError);
   await assert.rejects(box.tools.get("add").run({ a: "one", b: 2 }), /`add`: `a`: /);
   await assert.rejects(box.tools.get("wait").run({}), /no function/);
+});
+
+test("calls in reasoning are no calls", () => {
+  const [draft, call] = [1, 2].map((a) => `!!!GADGET_START:add\n!!!ARG:a\n${a}\n!!!ARG:b\n0\n!!!GADGET_END\n`);
+  const text = `\n<think>${draft}No.</think>\n${call}`;
+  const added = (box, reply = text) => {
+    const reader = box.reader();
+    const items = [...reader.feed(reply), ...reader.finish({ stop: "natural" })];
+    const read = items.filter(({ type, mayRun }) => type === "call" && mayRun).map(({ arguments: given }) => given.a);
+    const calls = box.parse(reply, { stop: "natural" }).calls.filter(({ mayRun }) => mayRun);
+    assert.deepEqual(calls.map(({ arguments: given }) => given.a), read);
+    return read;
+  };
+  for (const dialect of [undefined, { syntax: "block" }, { syntax: "auto", escaped: true }]) {
+    const box = new Toolbox([add], { dialect });
+    assert.deepEqual(added(box), [2]);
+    // The constant is that of the core.
+    assert.deepEqual(box.dialect.leadingReasoning, plaincall.THINK);
+    assert.deepEqual(added(new Toolbox([add], { dialect: box.dialect })), [2]);
+  }
+  // Other markers, and none.
+  const other = { syntax: "block", leadingReasoning: ["[THINK]", "[/THINK]"] };
+  for (const dialect of [other, { syntax: "block", noReasoning: true }]) assert.deepEqual(added(new Toolbox([add], { dialect })), [1, 2]);
+  assert.deepEqual(added(new Toolbox([add], { dialect: other }), `[THINK]${draft}[/THINK]${call}`), [2]);
+  // `parse` finds what is there.
+  assert.equal(plaincall.parse(text).calls.length, 2);
 });
 
 test("a reader returns calls while the model writes", () => {

@@ -61,7 +61,7 @@ const ALL: [Module; 3] = [
         package: "plaincall-inspector",
         features: "",
         level: "z",
-        most: 1_400_000,
+        most: 3_000_000,
     },
 ];
 

@@ -10,8 +10,8 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use plaincall::call::Unclosed;
 use plaincall::call::extract::Extractor;
-use plaincall::call::{ReplyCheck, Unclosed};
 use plaincall::syntax::{Dialect, Parser};
 use plaincall::{BoxError, Effect, Run, Stop, Tool, Toolbox};
 use plaincall_agent::model::{Scripted, ScriptedReply};
@@ -195,8 +195,7 @@ async fn ask(count: usize) -> Result<Duration, BoxError> {
 
 fn extract(count: usize) -> Result<Duration, BoxError> {
     let dialect = Dialect::block();
-    let check = ReplyCheck::new(&dialect, Unclosed::default())?;
-    let extractor = Extractor::new(&dialect, check, None, Stop::Natural)?;
+    let extractor = Extractor::new(&dialect, Unclosed::default(), None, Stop::Natural)?;
     let mut text = SENTENCE.repeat(4);
     let _ = write!(text, "\n{}", call(1));
     let begun = Instant::now();

@@ -394,7 +394,7 @@ impl AgentBuilder {
             let problem = format!("this setting for replies without a call requires a {lacking}");
             return Err(AgentErrorKind::Settings(problem).into());
         }
-        self.settings.dialect = self.settings.dialect.escaped();
+        self.settings.dialect = self.settings.dialect.escaped().for_reply();
         if self.settings.dialect.syntax().is_none() {
             return Err(AgentErrorKind::Dialect(DialectError::NoSyntax).into());
         }

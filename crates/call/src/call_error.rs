@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::reply_diagnostic::ReplyDiagnostic;
-use crate::suspect_marker::SuspectMarker;
+use crate::suspect_marker::{SuspectMarker, end_of_found};
 
 /// The number of invalid arguments that the message names.
 const NAMED_IN_A_SENTENCE: usize = 8;
@@ -66,7 +66,31 @@ pub enum MissingEnd {
     MarkerInside,
 }
 
+impl MissingEnd {
+    const ALL: [Self; 7] = [
+        Self::Truncated,
+        Self::MaybeTruncated,
+        Self::EndOfFile,
+        Self::NoEndMarker,
+        Self::EndedByNextCall,
+        Self::AfterUnclosed,
+        Self::MarkerInside,
+    ];
+}
+
 impl CallError {
+    /// Returns where the text of the model ends in an error of a rejected call that names the end marker for the model to write.
+    /// `None` for any other error, such as one that contains the marker because the model wrote it somewhere.
+    pub(crate) fn own_end(error: &str, end_marker: &str) -> Option<usize> {
+        let is_whole = MissingEnd::ALL.into_iter().any(|why| {
+            let end_marker = end_marker.to_owned();
+            Self::NotClosed { why, end_marker }.to_string() == error
+        });
+        is_whole
+            .then_some(0)
+            .or_else(|| end_of_found(error, end_marker))
+    }
+
     pub(crate) fn is_about_its_end(&self) -> bool {
         match self {
             Self::NotClosed { why, .. } => *why != MissingEnd::AfterUnclosed,

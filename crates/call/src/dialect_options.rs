@@ -54,6 +54,9 @@ pub struct DialectOptions {
     pub leading_reasoning: Option<(String, String)>,
     /// Whether a text begins inside reasoning.
     pub in_reasoning: bool,
+    /// Whether there is no reasoning, not even in replies. Callers reject it together with other options of reasoning, with their
+    /// own names; here, it wins.
+    pub no_reasoning: bool,
 }
 
 /// The syntax of a dialect.
@@ -112,6 +115,9 @@ impl DialectOptions {
         }
         if self.in_reasoning {
             dialect = dialect.in_reasoning();
+        }
+        if self.no_reasoning {
+            dialect = dialect.without_reasoning();
         }
         dialect.check()?;
         Ok(dialect)

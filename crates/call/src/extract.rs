@@ -11,21 +11,19 @@ use serde::Serialize;
 use crate::call::ToolCall;
 use crate::document::{BoundCall, DocumentBuilder, Segment};
 use crate::limits::Limits;
-use crate::may_run::ReplyCheck;
+use crate::may_run::{ReplyCheck, Unclosed};
 use crate::openai::line_and_body;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::stop::Stop;
 use crate::tool::set::ToolSet;
 
-/// Reads texts, each on its own, and returns a row for each.
+/// Reads texts, each as a reply on its own, and returns a row for each.
 ///
 /// ```
-/// use plaincall_call::{ReplyCheck, Stop, Unclosed, extract::Extractor};
+/// use plaincall_call::{Stop, Unclosed, extract::Extractor};
 /// use plaincall_syntax::Dialect;
 ///
-/// let dialect = Dialect::block();
-/// let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-/// let extractor = Extractor::new(&dialect, check, None, Stop::Natural)?;
+/// let extractor = Extractor::new(&Dialect::block(), Unclosed::Reject, None, Stop::Natural)?;
 /// let row = extractor.row("Look.\n!!!GADGET_START:read\n!!!ARG:path\na.txt\n!!!GADGET_END");
 /// assert_eq!(row.content, "Look.\n");
 /// assert_eq!(row.calls[0].arguments.as_deref(), Some(r#"{"path":"a.txt"}"#));
@@ -123,20 +121,22 @@ impl RowCounts {
 }
 
 impl Extractor {
-    /// Creates an extractor. With `tools`, each call is validated against its definition. `stop` is how the texts ended.
+    /// Creates an extractor for texts in this dialect, which is used [for replies](Dialect::for_reply). With `tools`, each call is
+    /// validated against its definition. `stop` is how the texts ended.
     ///
     /// # Errors
     /// Returns an error for an invalid dialect.
     pub fn new(
         dialect: &Dialect,
-        check: ReplyCheck,
+        unclosed: Unclosed,
         tools: Option<Arc<ToolSet>>,
         stop: Stop,
     ) -> Result<Self, DialectError> {
+        let dialect = dialect.clone().for_reply();
         Ok(Self {
-            parser: ByteParser::new(dialect)?,
-            builder: DocumentBuilder::new(dialect, Limits::for_reading()),
-            check,
+            parser: ByteParser::new(&dialect)?,
+            builder: DocumentBuilder::new(&dialect, Limits::for_reading()),
+            check: ReplyCheck::new(&dialect, unclosed)?,
             tools,
             stop,
         })

@@ -28,6 +28,14 @@ pub struct SuspectMarker {
 }
 
 impl SuspectMarker {
+    /// Returns how the model can fix the call: the end of a sentence.
+    pub fn advice(&self) -> String {
+        self.suggestion.as_deref().map_or_else(
+            || "write both calls again, each with its end marker".to_owned(),
+            advice,
+        )
+    }
+
     /// Creates it from a range after the header of a call.
     pub(crate) fn new(call: &ToolCall, place: Range<usize>, suggestion: Option<String>) -> Self {
         let raw = call.raw();
@@ -45,6 +53,22 @@ impl SuspectMarker {
             pointer: argument.map(|one| one.pointer.to_owned()),
         }
     }
+}
+
+fn advice(end_marker: &str) -> String {
+    format!(
+        "write the call again, end it with exactly `{end_marker}`, and start no line of a value with similar text"
+    )
+}
+
+/// Returns where the text of the model ends in an error that names this end marker as the one that was probably meant: that of a
+/// held call that no one approved.
+pub(crate) fn end_of_found(error: &str, end_marker: &str) -> Option<usize> {
+    let meant = format!("` looks like the end marker `{end_marker}`");
+    let (found, own) = error.rsplit_once(&meant)?;
+    let is_own = found.starts_with("this call may have been meant to end earlier")
+        && (own.ends_with(&advice(end_marker)) || own == "; send it again");
+    is_own.then_some(found.len())
 }
 
 /// Writes one sentence without a full stop, for people: the text, its location, and the marker that was meant.

@@ -72,12 +72,15 @@ impl Source {
         Ok(Secret::new(secret))
     }
 
-    /// Returns the keys and their limits: one per line in a file, separated by commas or line breaks in a variable. `limits` are
-    /// those of keys without their own.
+    /// Returns the keys and their limits: one per line in a file, separated by commas or line breaks in a variable. A line of a
+    /// file that begins with `#` is a comment. `limits` are those of keys without their own.
     pub(crate) fn keys(&self, limits: KeyLimits) -> Result<Vec<(String, KeyLimits)>, Failure> {
         let is_end = |character| character == ',' && !self.is_file;
         let mut keys = Vec::new();
         for (number, line) in (1..).zip(self.text.split('\n')) {
+            if self.is_file && line.trim_start().starts_with('#') {
+                continue;
+            }
             let mut column = 1;
             for entry in line.split(is_end) {
                 let mut key: Option<(String, KeyLimits)> = None;
@@ -85,6 +88,12 @@ impl Source {
                 for word in entry.split(char::is_whitespace) {
                     match &mut key {
                         _ if word.is_empty() => {}
+                        None if word.starts_with("requests=") || word.starts_with("rate=") => {
+                            return Err(Failure::Usage(format!(
+                                "{}:{number}:{column}: expected a key before its limits",
+                                self.name
+                            )));
+                        }
                         None => key = Some((word.to_owned(), limits)),
                         Some((_, limits)) => {
                             let name = set_limit(limits, word);

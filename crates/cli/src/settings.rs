@@ -12,6 +12,7 @@ mod trust;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use plaincall::process::CALL_VARIABLES;
 use plaincall_agent::AgentLimits;
 use plaincall_call::names::did_you_mean;
 use plaincall_config::settings::{Layers, Mcp, NamedAgent, Settings, read_settings, variables};
@@ -34,10 +35,11 @@ pub(crate) use trust::{distrust, trust};
 const PREFIX: &str = "PLAINCALL_";
 /// The environment variable with the path of the user configuration.
 const USER_FILE: &str = "PLAINCALL_CONFIG";
-/// Variables that are not keys of the configuration.
-const OTHER_VARIABLES: [&str; 5] = [
+/// Variables that are not keys of the configuration, besides those that a tool gets.
+const OTHER_VARIABLES: [&str; 6] = [
     USER_FILE,
     model::KEY,
+    "PLAINCALL_INSPECTOR_PAGE",
     "PLAINCALL_KEYS",
     "PLAINCALL_UPSTREAM_KEY",
     "PLAINCALL_SECRET",
@@ -354,7 +356,7 @@ fn from_variables(environment: &Environment) -> Result<Node, Failure> {
     let names: Vec<String> = pointers.iter().map(name_of).collect();
     let mut layer = Node::default();
     for name in environment.names_with(PREFIX) {
-        if OTHER_VARIABLES.contains(&name) {
+        if OTHER_VARIABLES.contains(&name) || CALL_VARIABLES.contains(&name) {
             continue;
         }
         let Some(at) = names.iter().position(|known| known == name) else {

@@ -66,7 +66,8 @@ pub struct DialectOptions {
 
     /// The markers around reasoning. Calls inside reasoning are ignored.
     ///
-    /// For `run`, the open marker is recognized only as the first non-blank text of the reply.
+    /// For `run`, `extract` and `parse --format openai`, the open marker is recognized only as the first non-blank text of
+    /// the reply.
     #[cfg_attr(feature = "clap", arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], allow_hyphen_values = true))]
     pub reasoning: Option<Vec<String>>,
 
@@ -117,20 +118,21 @@ impl DialectOptions {
         self.plain(self.default_syntax()).dialect()
     }
 
-    /// Returns the dialect for a reply that is run. Reasoning may come first, between `<think>` and `</think>` unless
-    /// other markers are set.
+    /// Returns the dialect for a reply whose calls are run or counted ([`Dialect::for_reply`]). The open marker of other markers
+    /// is recognized only at the beginning too.
     ///
     /// # Errors
     /// Returns an error for an invalid combination.
     pub fn of_reply(&self, no_reasoning: bool) -> Result<Dialect, DialectError> {
         let mut options = self.plain(self.default_syntax());
-        options.leading_reasoning = match options.reasoning.take() {
-            None if no_reasoning => return options.dialect(),
-            None => Some(Dialect::THINK.map(str::to_owned).into()),
-            given => given,
-        };
-        options.in_reasoning = self.in_reasoning;
-        options.dialect()
+        options.leading_reasoning = options.reasoning.take();
+        if no_reasoning && options.leading_reasoning.is_none() {
+            options.no_reasoning = true;
+            return options.dialect();
+        }
+        let dialect = self.with_start(options.dialect()?.for_reply());
+        dialect.check()?;
+        Ok(dialect)
     }
 
     fn default_syntax(&self) -> SyntaxChoice {

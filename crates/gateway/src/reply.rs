@@ -88,6 +88,8 @@ pub struct Reply<O> {
     spent: Option<Usage<'static>>,
     usage: Option<Usage<'static>>,
     settled: Option<Next>,
+    /// Whether the answer of the model server is not streamed.
+    is_whole: bool,
     counts: Counts,
     out: HoldingSink<O>,
 }
@@ -143,6 +145,7 @@ impl<O: ResponseSink> Reply<O> {
             spent: None,
             usage: None,
             settled: None,
+            is_whole: false,
             counts: plan.counts,
             out: HoldingSink::new(
                 out,
@@ -263,6 +266,7 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Reads a piece of the model's text, with the length of what comes with it. Returns [`Flow::Stop`] if the reply has ended.
     fn read_content(&mut self, text: &str, others: usize) -> Flow {
+        self.round.has_choice = true;
         self.round.length += text.len() + others;
         if self.round.length > MAX_TEXT {
             let message = format!("the model's reply exceeds {MAX_TEXT} bytes");
@@ -327,10 +331,11 @@ impl<O: ResponseSink> Reply<O> {
                 Some(error) => {
                     GatewayError::from_upstream(502, read_error(error.text().as_bytes()))
                 }
-                None => GatewayError::upstream("the model server returned no choices"),
+                None => no_choices(),
             };
             return self.end(Err(error));
         };
+        self.is_whole = true;
         let message = choice.message.clone().unwrap_or_default();
         let delta = Delta {
             content: message.content,
@@ -360,6 +365,10 @@ impl<O: ResponseSink> Reply<O> {
     /// Ends the answer of the model server. `Ok` means that it ended with `[DONE]` or after a finish reason. An error is ignored if
     /// the reply is complete already. After [`Next::Repair`], the reply is ready for the next answer.
     pub fn end(&mut self, end: Result<(), GatewayError>) -> Next {
+        let end = match end {
+            Ok(()) if !self.round.has_choice => Err(no_choices()),
+            end => end,
+        };
         match (&self.settled, end) {
             (None, Ok(())) => self.finish(None),
             (None, Err(error)) => {
@@ -542,4 +551,8 @@ impl<O: ResponseSink> Reply<O> {
         });
         self.settled = Some(Next::Done);
     }
+}
+
+fn no_choices() -> GatewayError {
+    GatewayError::upstream("the model server returned no choices")
 }

@@ -56,15 +56,10 @@ impl HeldReason {
 
     /// Returns how the model can fix the call, if it can: the end of a sentence.
     pub fn advice(&self) -> Option<String> {
-        let Self::EndMarker(suspect) = self else {
-            return None;
-        };
-        Some(match &suspect.suggestion {
-            Some(meant) => format!(
-                "write the call again, end it with exactly `{meant}`, and start no line of a value with similar text"
-            ),
-            None => "write both calls again, each with its end marker".to_owned(),
-        })
+        match self {
+            Self::EndMarker(suspect) => Some(suspect.advice()),
+            _ => None,
+        }
     }
 
     /// Returns whether the model may have copied the call from untrusted text.

@@ -32,7 +32,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 pub use background::{BackgroundProcess, ProcessExit};
-pub use call::is_inherited_variable;
+pub use call::{CALL_VARIABLES, is_inherited_variable};
 use capture::{Output, Tail, drain};
 use input::Input;
 

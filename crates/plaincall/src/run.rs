@@ -284,7 +284,8 @@ pub struct RunBuilder {
 }
 
 impl RunBuilder {
-    /// Sets the dialect of the model. Default: [`Dialect::auto`].
+    /// Sets the dialect of the model, which is used [for replies](Dialect::for_reply): `<think>` at the beginning of a reply opens
+    /// reasoning, unless the dialect has other markers or is without reasoning. Default: [`Dialect::auto`].
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
@@ -407,7 +408,7 @@ impl RunBuilder {
             definitions,
             mut run_state,
             mut reader,
-        } = RunParts::new(&toolbox, &self.dialect, policy, history)?;
+        } = RunParts::new(&toolbox, &self.dialect.for_reply(), policy, history)?;
         let mut replayed = match recorded {
             Some(_) => Some(replay(history, &mut run_state, &mut reader)?),
             None => None,

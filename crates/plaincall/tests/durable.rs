@@ -11,8 +11,8 @@ use plaincall::durable::{Answer, CallEnd, CallStart, DurableRun, DurableSettings
 use plaincall::log::LineEncoder;
 use plaincall::policy::Retry;
 use plaincall::{
-    AllowAll, BoxError, CallResult, Command, Context, Decision, Effect, Gate as _, Log, Recovery,
-    Run, RunEvent, Status, Stop, Tool, Toolbox, TurnResults, call::ToolSpec,
+    AllowAll, BoxError, CallResult, Command, Context, Decision, Dialect, Effect, Gate as _, Log,
+    Recovery, Run, RunEvent, Status, Stop, Tool, Toolbox, TurnResults, call::ToolSpec,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -233,6 +233,23 @@ async fn an_interrupted_write_starts_again_only_on_request() {
         assert_eq!(count, starts, "{recovery:?}");
         engine.log();
     }
+}
+
+#[tokio::test]
+async fn calls_in_reasoning_do_not_run() {
+    let call = "!!!GADGET_START:write\n!!!ARG:text\none\n!!!GADGET_END\n";
+    let reply = format!("<think>{call}No.</think>\nDone.");
+    let mut engine = Engine::new(None);
+    assert!(engine.turn(&reply).await.is_empty());
+    assert!(engine.started.is_empty());
+    engine.log();
+
+    let dialect = Dialect::auto().without_reasoning();
+    let settings = DurableSettings::new(tools()).expect("supported tools");
+    engine.settings = settings.dialect(dialect);
+    let begin = engine.settings.begin(json!({}));
+    engine.run = engine.settings.start(begin).expect("a run");
+    assert_eq!(statuses(&engine.turn(&reply).await), [Status::Ok]);
 }
 
 #[tokio::test]

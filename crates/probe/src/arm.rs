@@ -183,7 +183,6 @@ impl Arm {
         if self.is_keyed() {
             dialect = dialect.keyed(KEY);
         }
-        let [open, close] = Dialect::THINK;
-        Some(dialect.leading_reasoning(open, close).escaped())
+        Some(dialect.for_reply().escaped())
     }
 }

@@ -37,6 +37,8 @@ pub struct Dialect {
     pub(crate) reasoning: Option<(String, String)>,
     /// Whether the open marker is recognized only as the first non-blank text.
     pub(crate) leading: bool,
+    /// Whether replies have no reasoning either.
+    pub(crate) never_reasoning: bool,
     pub(crate) in_reasoning: bool,
     pub(crate) escaped: bool,
     pub(crate) anywhere: bool,
@@ -51,7 +53,7 @@ impl Dialect {
     pub const BLOCK_END: &'static str = "!!!GADGET_END";
     /// The default argument marker of the block syntax.
     pub const BLOCK_ARG: &'static str = "!!!ARG:";
-    /// The most common reasoning markers, open and close.
+    /// The most common reasoning markers, open and close: the default of [`for_reply`](Self::for_reply).
     pub const THINK: [&'static str; 2] = ["<think>", "</think>"];
 
     fn new(syntax: Option<Syntax>) -> Self {
@@ -63,6 +65,7 @@ impl Dialect {
             key: None,
             reasoning: None,
             leading: false,
+            never_reasoning: false,
             in_reasoning: false,
             escaped: false,
             anywhere: false,
@@ -134,11 +137,12 @@ impl Dialect {
     pub fn reasoning(mut self, open: impl Into<String>, close: impl Into<String>) -> Self {
         self.reasoning = Some((open.into(), close.into()));
         self.leading = false;
+        self.never_reasoning = false;
         self
     }
 
     /// Parses the text between these markers as reasoning if the open marker is the first non-blank text
-    /// (`spec/common.md` 5.1). Use this for replies of models; [`THINK`](Self::THINK) has the most common markers.
+    /// (`spec/common.md` 5.1).
     ///
     /// ```
     /// use plaincall_syntax::{Dialect, EventKind, parse};
@@ -159,6 +163,27 @@ impl Dialect {
             leading: true,
             ..self.reasoning(open, close)
         }
+    }
+
+    /// Returns this dialect for replies of models: with leading reasoning between the markers [`THINK`](Self::THINK), unless it
+    /// has reasoning markers or is [without reasoning](Self::without_reasoning) (`spec/common.md` 5).
+    ///
+    /// Everything that runs, sends or counts calls parses replies this way.
+    ///
+    /// ```
+    /// use plaincall_syntax::Dialect;
+    ///
+    /// assert_eq!(Dialect::block().for_reply().reasoning_markers(), Some(Dialect::THINK));
+    /// let other = Dialect::block().leading_reasoning("[THINK]", "[/THINK]");
+    /// assert_eq!(other.clone().for_reply(), other);
+    /// assert_eq!(Dialect::block().without_reasoning().for_reply().reasoning_markers(), None);
+    /// ```
+    pub fn for_reply(self) -> Self {
+        if self.reasoning.is_some() || self.never_reasoning {
+            return self;
+        }
+        let [open, close] = Self::THINK;
+        self.leading_reasoning(open, close)
     }
 
     /// Begins inside reasoning, for models whose prompt ends with the open marker (`spec/common.md` 5).
@@ -254,10 +279,11 @@ impl Dialect {
         }
     }
 
-    /// Returns this dialect without reasoning markers.
+    /// Returns this dialect without reasoning markers, also [for replies](Self::for_reply).
     pub fn without_reasoning(&self) -> Self {
         Self {
             reasoning: None,
+            never_reasoning: true,
             in_reasoning: false,
             ..self.clone()
         }

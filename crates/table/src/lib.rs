@@ -9,7 +9,7 @@
 //!
 //! use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader as _, StringArray};
 //! use arrow_schema::{DataType, Field, Schema};
-//! use plaincall_call::{ReplyCheck, Stop, Unclosed, extract::Extractor};
+//! use plaincall_call::{Stop, Unclosed, extract::Extractor};
 //! use plaincall_syntax::Dialect;
 //! use plaincall_table::{Extract, Made, Rates};
 //!
@@ -19,9 +19,7 @@
 //! let batch = RecordBatch::try_new(Arc::clone(&schema), vec![texts])?;
 //! let input = RecordBatchIterator::new([Ok(batch)], schema);
 //!
-//! let dialect = Dialect::block();
-//! let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-//! let extractor = Extractor::new(&dialect, check, None, Stop::Natural)?;
+//! let extractor = Extractor::new(&Dialect::block(), Unclosed::Reject, None, Stop::Natural)?;
 //! let made = Made::new(Box::new(input), Arc::new(Extract::new("text", extractor, false)))?;
 //! let mut rates = Rates::new(&made.schema(), "calls")?;
 //! for batch in made {

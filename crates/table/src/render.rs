@@ -8,7 +8,7 @@ use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
 use plaincall_call::extract::Extractor;
 use plaincall_call::render::{JsonCall, render_call};
-use plaincall_call::{ReplyCheck, Stop, ToolSet, Unclosed};
+use plaincall_call::{Stop, ToolSet, Unclosed};
 use plaincall_syntax::{Dialect, DialectError};
 use serde_json::{Map, Value};
 
@@ -49,7 +49,7 @@ struct Fields {
 }
 
 impl Render {
-    /// Reads these columns. That of the content may be missing.
+    /// Reads these columns. That of the content may be missing. The texts are replies in this dialect ([`Dialect::for_reply`]).
     ///
     /// # Errors
     ///
@@ -60,14 +60,15 @@ impl Render {
         dialect: Dialect,
         tools: Option<&Arc<ToolSet>>,
     ) -> Result<Self, DialectError> {
-        let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-        let extractor = Extractor::new(&dialect, check, tools.cloned(), Stop::Natural)?;
+        let dialect = dialect.for_reply();
+        let tools = tools.cloned();
+        let extractor = Extractor::new(&dialect, Unclosed::Reject, tools.clone(), Stop::Natural)?;
         Ok(Self {
             calls: calls.into(),
             content: content.into(),
             extractor,
             dialect,
-            tools: tools.cloned(),
+            tools,
         })
     }
 

@@ -50,9 +50,12 @@ fn oracle(stream: &[u8]) -> Vec<String> {
     let unfinished = lines.pop().expect("one piece at least");
     let mut found = Vec::new();
     let (mut name, mut data) = (String::new(), String::new());
+    let mut error: Option<String> = None;
     let mut take = |text: &str, found: &mut Vec<String>, mark: &str| {
         if text.is_empty() {
-            if let Some(data) = data.strip_suffix('\n') {
+            if let Some(error) = error.take() {
+                found.push(format!("{mark}{}", line(Some("error"), &error)));
+            } else if let Some(data) = data.strip_suffix('\n') {
                 found.push(format!(
                     "{mark}{}",
                     line(Some(&*name).filter(|name| !name.is_empty()), data)
@@ -67,6 +70,7 @@ fn oracle(stream: &[u8]) -> Vec<String> {
         match field {
             "event" => value.clone_into(&mut name),
             "data" => data.extend([value, "\n"]),
+            "error" if error.is_none() => error = Some(value.to_owned()),
             _ => {}
         }
     };
@@ -105,6 +109,12 @@ fn fields_and_lines() {
     check(b": comment\n\n:\n\ndata: a\n: b\n\n", &["-|a"]);
     check(b"event: e\ndata: a\n\ndata: b\n\n", &["e|a", "-|b"]);
     check(b"event: lost\n\ndata: b\nevent: e\nevent\n\n", &["-|b"]);
+    check(b"error: {}\n\ndata: b\n\n", &["error|{}", "-|b"]);
+    check(
+        b"data: a\nerror: b\nevent: e\nerror: c\ndata: d\n\n",
+        &["error|b"],
+    );
+    check(b"error:b", &["unfinished: error|b"]);
     check(b"Data: a\n data: b\ndata : c\nfoo: d\n\n", &[]);
     check(b"id: 1\nretry: 10\n\nid\ndata: a\nretry: x\n\n", &["-|a"]);
     check(b"\xEF\xBB\xBFdata: a\n\n\xEF\xBB\xBFdata: b\n\n", &["-|a"]);
@@ -176,6 +186,7 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
         b"data: ",
         b"data:",
         b"event: ",
+        b"error: ",
         b"id: ",
         b"retry: ",
         b":",

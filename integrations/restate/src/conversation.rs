@@ -265,7 +265,7 @@ impl<'c> Invocation<'c> {
         } else {
             settings.resume(&events)
         };
-        let run = run.map_err(|error| {
+        let mut run = run.map_err(|error| {
             TerminalError::new_with_code(
                 409,
                 format!("the conversation cannot continue: {error}; nothing was run"),
@@ -276,13 +276,18 @@ impl<'c> Invocation<'c> {
         for (_, key) in &stored.questions {
             context.clear(key);
         }
+        // Those that end a reply whose invocation was killed. The model reads their results too.
+        let new = run.take_events();
         let dialect = worker.dialect();
-        let messages = model_step::messages(worker.system(), &events, &run, dialect)
+        let all = events.iter().chain(&new);
+        let messages = model_step::messages(worker.system(), all, &run, dialect)
             .map_err(TerminalError::from_error)?;
-        let mut invocation = Self {
+        let mut record = Record::after(&stored, events.len());
+        record.add(context, new, true);
+        Ok(Self {
             worker,
             context,
-            record: Record::after(&stored, events.len()),
+            record,
             messages,
             began: begin.unix_ms,
             idempotency_key: format!("{}/{:016x}", context.key(), begin.token),
@@ -290,10 +295,7 @@ impl<'c> Invocation<'c> {
             questions: Vec::new(),
             results: Vec::new(),
             run,
-        };
-        let new = invocation.run.take_events();
-        invocation.record.add(context, new, true);
-        Ok(invocation)
+        })
     }
 
     async fn ask(&mut self, message: &str) -> Result<String, TerminalError> {

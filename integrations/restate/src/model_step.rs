@@ -80,9 +80,9 @@ pub(crate) fn retries() -> RunRetryPolicy {
 }
 
 /// Returns the messages of a conversation so far, from its record.
-pub(crate) fn messages(
+pub(crate) fn messages<'e>(
     system: &str,
-    events: &[RunEvent],
+    events: impl IntoIterator<Item = &'e RunEvent>,
     run: &DurableRun,
     dialect: &Dialect,
 ) -> Result<Vec<Message>, DialectError> {

@@ -55,6 +55,8 @@ pub(crate) async fn serve(
             sleep(PAUSE).await;
             continue;
         };
+        // Journal entries are small, and the server acknowledges them late.
+        let _ = stream.set_nodelay(true);
         let endpoint = endpoint.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             let endpoint = endpoint.clone();

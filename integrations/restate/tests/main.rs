@@ -7,6 +7,8 @@
     reason = "tests start processes and read their settings, and fail by a panic"
 )]
 
+#[cfg(target_os = "linux")]
+mod connections;
 mod cost;
 mod definitions;
 mod graphs;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use plaincall::Status::{Cancelled, Ok, Rejected, Unknown};
 use plaincall::log::read_log;
 use plaincall_restate::QuestionKind;
+use plaincall_testkit::model_server::{ModelServer, Script};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -186,6 +187,49 @@ async fn the_record_of_a_killed_invocation_shows_which_writes_had_started() {
         .await;
     let question = setting.question("talk", QuestionKind::Approval).await;
     assert_eq!(question.question, 2);
+}
+
+/// Without them, the model would carry out the order again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn the_model_reads_the_reply_and_the_results_of_a_killed_invocation() {
+    let call = put("a", "one");
+    let replies = [&*call, "I see."].map(|text| Script::stream(&[text], "stop"));
+    let model = ModelServer::start(replies.into()).await;
+    let tools = changed(
+        TOOLS,
+        r#"; echo \"$PLAIN"#,
+        r#"; until [ -e go ]; do sleep 0.05; done; echo \"$PLAIN"#,
+    );
+    let mut setting = Setting::of(&tools).await;
+    let url = model.url();
+    setting.restart_program(&["--yes", "--model-url", &url, "--model", "any"]);
+    setting.api().register(setting.port).await;
+    let question = json!({ "message": "Order it." });
+    let id = setting.api().send("talk", "ask", &question).await;
+    setting
+        .until("a start", |setting| !setting.written().is_empty())
+        .await;
+    setting.api().kill(&id).await;
+    std::fs::write(setting.directory.path().join("go"), "").unwrap();
+    let question = json!({ "message": "What happened?" });
+    let (code, text) = setting.api().call("talk", "ask", &question).await;
+    assert_eq!(code, 200, "{text}");
+    let request = model.seen().requests[1].json();
+    let messages = request["messages"].as_array().unwrap().iter();
+    let messages = messages.filter(|message| message["role"] != "system");
+    let texts: Vec<&str> = messages
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    let [first, reply, last] = texts[..] else {
+        panic!("{texts:?}");
+    };
+    assert_eq!((first, reply), ("Order it.", &*call));
+    assert!(
+        last.starts_with("Result 1 of 1: tool put, id a, status unknown\n"),
+        "{last}"
+    );
+    assert!(last.ends_with("\n\nWhat happened?"), "{last}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

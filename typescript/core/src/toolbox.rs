@@ -130,6 +130,8 @@ pub(crate) struct ToolResult {
 struct Created<'t> {
     object: u32,
     tools: Vec<ToolView<'t>>,
+    /// The markers around reasoning.
+    reasoning: Option<[String; 2]>,
 }
 
 #[derive(Serialize)]
@@ -228,8 +230,10 @@ fn create(
         }
     }
     let tools = Arc::new(ToolSet::new(specs).map_err(|error| definition(&error))?);
-    let dialect = dialect(options)?;
+    let dialect = dialect(options)?.for_reply();
     let check = ReplyCheck::new(&dialect, unclosed).map_err(Error::dialect)?;
+    let reasoning = dialect.reasoning_markers();
+    let reasoning = reasoning.map(|markers| markers.map(str::to_owned));
     let of_object = Arc::clone(&tools);
     let object = state.add(Object::Tools(Box::new(Tools {
         set: of_object,
@@ -242,8 +246,12 @@ fn create(
         parameters: tool.to_schema(),
         effect: tool.effect.name(),
     });
-    let tools = views.collect();
-    write(&mut state.output, &Created { object, tools })
+    let created = Created {
+        object,
+        tools: views.collect(),
+        reasoning,
+    };
+    write(&mut state.output, &created)
 }
 
 impl Tools {

@@ -145,6 +145,9 @@ impl<'r> Answer<'r> {
     /// Handles an event. Returns whether it is the last.
     async fn event(&mut self, event: &Event<'_>) -> Result<bool, ModelError> {
         let data = event.data.as_bytes();
+        if event.name.as_deref() == Some("error") {
+            return Err(self.reader.error(data));
+        }
         let event: StreamEvent<'_> =
             plaincall_wire::read(data).map_err(|error| self.reader.unreadable(&error))?;
         match event.update() {

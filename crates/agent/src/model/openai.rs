@@ -29,6 +29,8 @@ const API: Api = Api {
     supports_native: true,
 };
 const OLD_CALL: &str = "function_call";
+
+const NO_REPLY: &str = "it contains no reply";
 /// Hosts that use `max_completion_tokens`.
 const NEW_NAMES: [&str; 2] = ["api.openai.com", ".openai.azure.com"];
 
@@ -150,6 +152,8 @@ struct Answer<'r> {
     reader: ResponseReader<'r>,
     /// Whether stop sequences are set. Then a natural end may be in the middle of a reply.
     stops_anywhere: bool,
+    /// Whether a chunk of a stream had a choice.
+    has_choice: bool,
 }
 
 impl<'r> Answer<'r> {
@@ -157,6 +161,7 @@ impl<'r> Answer<'r> {
         Self {
             reader,
             stops_anywhere: client.field("stop").is_some_and(|stop| !stop.is_null()),
+            has_choice: false,
         }
     }
 
@@ -168,12 +173,14 @@ impl<'r> Answer<'r> {
         }
         let chunk = ChatCompletionChunk::read(data).map_err(|error| reader.unreadable(&error))?;
         let Some(chunk) = chunk else {
-            return Ok(true);
+            let none = || reader.broken(NO_REPLY);
+            return self.has_choice.then_some(true).ok_or_else(none);
         };
         let is_error = chunk.error.as_ref().is_some_and(|error| !error.is_null());
         if is_error || chunk.object.as_deref() == Some("error") {
             return Err(reader.error(data.as_bytes()));
         }
+        self.has_choice |= !chunk.choices().is_empty();
         // Some servers report usage in each chunk.
         if let Some(usage) = &chunk.usage {
             reader.cost(usage_of(usage)).await;
@@ -212,7 +219,7 @@ impl<'r> Answer<'r> {
             let error = completion.unknown.get("error");
             return Err(match error.filter(|error| !error.is_null()) {
                 Some(_) => reader.error(body),
-                None => reader.broken("it contains no reply"),
+                None => reader.broken(NO_REPLY),
             });
         };
         if let Some(message) = &choice.message {
@@ -220,7 +227,13 @@ impl<'r> Answer<'r> {
             if old.is_some_and(|call| !call.is_null()) {
                 return Err(reader.native_call());
             }
-            reader.calls(message.calls())?;
+            for call in message.calls() {
+                // An index means nothing here.
+                reader.calls(&[ToolCall {
+                    index: None,
+                    ..call.clone()
+                }])?;
+            }
             reader
                 .reasoning(message.thought().unwrap_or_default())
                 .await?;

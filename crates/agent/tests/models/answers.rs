@@ -72,7 +72,7 @@ async fn how_a_stream_ends() {
             "()a <Natural stop> {5 4 2}",
         ),
         (events(std::slice::from_ref(&a)) + done, "()a <Broken ->"),
-        (done.to_owned(), "() <Broken ->"),
+        (done.to_owned(), "() <Broken>"),
         (events(std::slice::from_ref(&a)), "()a <Broken>"),
         (String::new(), "() <Broken>"),
         // Data after the end does not count.
@@ -122,6 +122,10 @@ async fn how_a_stream_ends() {
         (
             events(std::slice::from_ref(&a)) + "event: error\ndata: {\"message\":\"no\"}\n\n",
             "()a <Broken>",
+        ),
+        (
+            "error: {\"message\":\"maximum context length is 4\"}\n\n".to_owned() + done,
+            "() <TooLong>",
         ),
         (
             events(&[json!({"object": "error", "message": "maximum context length is 4"})]),

@@ -117,6 +117,22 @@ async fn calls_in_the_forms_of_servers() {
 }
 
 #[tokio::test]
+async fn calls_of_a_whole_answer_with_one_id() {
+    let one = |number: u32| {
+        let function = json!({"name": "add", "arguments": format!("{{\"a\":{number}}}")});
+        json!({"index": 0, "id": "c1", "type": "function", "function": function})
+    };
+    let message = json!({"role": "assistant", "tool_calls": [one(1), one(2)]});
+    let whole = json!({"choices": [{"finish_reason": "tool_calls", "message": message}]});
+    let (calls, _, _) = answered(Script::json(200, &whole)).await;
+    let expected = [
+        call("c1", "add", "{\"a\":1}"),
+        call("c1", "add", "{\"a\":2}"),
+    ];
+    assert_eq!(calls, expected);
+}
+
+#[tokio::test]
 async fn the_request_has_the_tools() {
     let (_, _, body) = answered(stream(&[])).await;
     assert_eq!(

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::slice;
 
-use plaincall_syntax::{Dialect, DialectError, Escaper};
+use plaincall_syntax::{Dialect, DialectError, Escaper, Syntax};
 
+use crate::call_error::CallError;
 use crate::history::in_json::json_string;
-use crate::untrusted::Untrusted;
 use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
+use crate::untrusted::{Trusted, Untrusted};
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,8 +142,9 @@ pub fn in_call_order<'t>(
 
 /// Renders results for the model, each once, in the given order (`spec/history.md` 3).
 ///
-/// The whole text is escaped, including the headings. Even without the escape each result stays distinct: no output,
-/// name or error can look like the beginning of another result.
+/// The whole text is escaped, including the headings, except the end marker in the error of a rejected call that tells the model
+/// to write it. Even without the escape each result stays distinct: no output, name or error can look like the beginning of
+/// another result.
 ///
 /// # Errors
 /// Returns an error for an invalid dialect.
@@ -150,16 +152,17 @@ pub fn results(
     results: &[ResultMessage<'_>],
     dialect: &Dialect,
 ) -> Result<PromptText, DialectError> {
-    let mut built = PromptTextBuilder::new(slice::from_ref(dialect))?;
     let mut writer = ResultWriter {
         fence: fence_character(dialect)?,
+        end_markers: [Syntax::Block, Syntax::Emoji].map(|syntax| dialect.end_marker(syntax)),
+        built: PromptTextBuilder::new(slice::from_ref(dialect))?,
         text: String::new(),
     };
     for (place, result) in results.iter().enumerate() {
         writer.add(result, place + 1, results.len());
     }
-    built.untrusted(&Untrusted::new(writer.text));
-    Ok(built.finish())
+    writer.escape();
+    Ok(writer.built.finish())
 }
 
 /// Returns the first fence character that the escape would not separate.
@@ -185,6 +188,9 @@ pub(crate) fn fence_around(text: &str, character: char) -> String {
 
 struct ResultWriter {
     fence: char,
+    end_markers: [String; 2],
+    built: PromptTextBuilder,
+    /// The text that is not escaped yet.
     text: String,
 }
 
@@ -214,7 +220,9 @@ impl ResultWriter {
         self.push("\n");
         for (label, text) in [("Error", &result.error), ("Note", &result.note)] {
             if let Some(text) = text.as_ref().filter(|text| !text.is_empty()) {
-                self.push(label).content(text.raw());
+                let is_own = label == "Error" && result.status == Some(CallStatus::Rejected);
+                let own = is_own.then(|| self.own_end(text.raw())).flatten();
+                self.push(label).content(text.raw(), own);
             }
         }
         match (&result.output, result.whole_bytes) {
@@ -222,22 +230,52 @@ impl ResultWriter {
             (Some(output), None) if output.is_empty() => {
                 self.push("No output.\n");
             }
-            (Some(output), None) => self.push("Output").content(output.raw()),
+            (Some(output), None) => self.push("Output").content(output.raw(), None),
             (Some(output), Some(bytes)) => self
                 .push(&format!("Output, truncated from {bytes} bytes"))
-                .content(output.raw()),
+                .content(output.raw(), None),
         }
     }
 
-    /// Writes a text after its label: on the same line if it has one line, otherwise between fences.
-    fn content(&mut self, text: &str) {
+    /// Writes a text after its label: on the same line if it has one line, otherwise between fences. From `own` on, it is not
+    /// escaped.
+    fn content(&mut self, text: &str, own: Option<usize>) {
+        let mut fence = String::new();
         if is_one_line(text) {
-            self.push(": ").push(text).push("\n");
-            return;
+            self.push(": ");
+        } else {
+            fence = fence_around(text, self.fence) + "\n";
+            self.push(":\n").push(&fence);
         }
-        let fence = fence_around(text, self.fence);
-        self.push(":\n").push(&fence).push("\n").push(text);
-        self.push("\n").push(&fence).push("\n");
+        match own.and_then(|own| text.split_at_checked(own)) {
+            Some((found, own)) => {
+                self.push(found).escape();
+                self.built.trusted(Trusted::assert(format!("{own}\n")));
+            }
+            None => {
+                self.push(text).push("\n");
+            }
+        }
+        self.push(&fence);
+    }
+
+    /// Returns where an error continues as a sentence of this program that names the end marker, and contains no other marker.
+    fn own_end(&self, error: &str) -> Option<usize> {
+        self.end_markers.iter().find_map(|end_marker| {
+            let own = CallError::own_end(error, end_marker)?;
+            let is_plain = |text| self.built.escape(Untrusted::new(text)) == text;
+            error
+                .get(own..)?
+                .split(&**end_marker)
+                .all(is_plain)
+                .then_some(own)
+        })
+    }
+
+    /// Adds the text so far to the message, escaped.
+    fn escape(&mut self) {
+        let text = Untrusted::new(std::mem::take(&mut self.text));
+        self.built.untrusted(&text);
     }
 }
 

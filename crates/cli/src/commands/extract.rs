@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use plaincall_call::{ReplyCheck, extract::Extractor};
+use plaincall_call::extract::Extractor;
 
 use crate::commands::extract::file::OutputFile;
 use crate::commands::extract::line::{Line, write_row};
@@ -24,6 +24,8 @@ use crate::text::input::{Input, stop_at_end};
 /// Read JSON Lines, and write one JSON object for each line, in order. A line is a string, or an object with the text as
 /// `text`; its other keys are copied to the output. Three keys are added: `content` (the text outside calls and
 /// reasoning), `calls`, and `error` (why the line has no result, or null). They replace keys with these names.
+///
+/// Each text is parsed as `run` parses a reply: `<think>` at its beginning starts reasoning.
 ///
 /// Each call has `index`, `name`, `id`, `dependencies`, `arguments` (the text of a JSON object, or null if they are
 /// invalid), `syntax`, `termination`, `may_run`, `error` (why it may not run, or null), `codes` (of its diagnostics),
@@ -54,6 +56,10 @@ pub(crate) struct ExtractOptions {
     #[arg(long)]
     pub(crate) complete: bool,
 
+    /// Treat `<think>` as text, as `run --no-reasoning` does.
+    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
+    pub(crate) no_reasoning: bool,
+
     #[command(flatten)]
     pub(crate) schema: SchemaOption,
 
@@ -62,12 +68,11 @@ pub(crate) struct ExtractOptions {
 }
 
 pub(crate) fn extract(options: &ExtractOptions) -> Outcome {
-    let dialect = options.dialect.dialect()?;
+    let dialect = options.dialect.of_reply(options.no_reasoning)?;
     let texts = std::slice::from_ref(&options.input);
     let (tools, unclosed) = options.schema.load(Some(texts))?;
     let stop = stop_at_end(options.complete, false);
-    let check = ReplyCheck::new(&dialect, unclosed)?;
-    let extractor = Extractor::new(&dialect, check, tools.map(Arc::new), stop)?;
+    let extractor = Extractor::new(&dialect, unclosed, tools.map(Arc::new), stop)?;
     let summary = match [&options.input, &options.to].map(|path| is_parquet(path)) {
         [false, false] => extract_lines(options, &extractor)?,
         [true, true] => extract_parquet(options, extractor)?,

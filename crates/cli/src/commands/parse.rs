@@ -34,6 +34,9 @@ use crate::text::input::{Input, for_each_file, stop_at_end};
 /// With `--schema`, validate each call against its tool definition: convert the arguments to the types of the
 /// definition, and report unknown tools and invalid arguments as diagnostics.
 ///
+/// `--format openai` contains the calls that may run. The text is parsed as `run` parses a reply: `<think>` at its
+/// beginning starts reasoning. In the other formats, only `--reasoning` does that.
+///
 /// `--format openai` cannot express dependencies between calls. Such calls are printed without their dependencies, with
 /// a warning on standard error.
 ///
@@ -77,6 +80,10 @@ pub(crate) struct ParseOptions {
     /// declares that the tool only reads.
     #[arg(long)]
     pub(crate) complete: bool,
+
+    /// Treat `<think>` as text with `--format openai`, as `run --no-reasoning` does.
+    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
+    pub(crate) no_reasoning: bool,
 
     #[command(flatten)]
     pub(crate) schema: SchemaOption,
@@ -140,7 +147,10 @@ impl<'o> Parse<'o> {
             None if is_terminal && !options.json && !options.jsonl => ParseFormat::Text,
             None => ParseFormat::Json,
         };
-        let dialect = options.dialect.dialect()?;
+        let dialect = match format {
+            ParseFormat::Openai => options.dialect.of_reply(options.no_reasoning)?,
+            _ => options.dialect.dialect()?,
+        };
         Ok(Self {
             options,
             format,

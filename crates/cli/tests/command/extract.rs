@@ -89,6 +89,53 @@ fn definitions_and_the_key_of_the_text() {
     assert!(messages.ends_with(&rate), "{messages}");
 }
 
+/// In `extract` and in `parse --format openai`, as in a run.
+#[test]
+fn calls_in_reasoning_are_not_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = CALL.replace(":a\n", ":b\n");
+    for (text, options, expected) in [
+        (format!("<think>{CALL}</think>{other}"), &[][..], &["b"][..]),
+        (
+            format!("<think>{CALL}</think>{other}"),
+            &["--no-reasoning"],
+            &["a", "b"],
+        ),
+        (
+            format!("<think>{CALL}</think>{other}"),
+            &["--reasoning", "<t>", "</t>"],
+            &["a", "b"],
+        ),
+        (
+            format!("<t>{CALL}</t>{other}"),
+            &["--reasoning", "<t>", "</t>"],
+            &["b"],
+        ),
+        (
+            format!("{CALL}</think>{other}"),
+            &["--in-reasoning"],
+            &["b"],
+        ),
+    ] {
+        let (_, rows, messages) =
+            extract(folder.path(), json!(text).to_string().as_bytes(), options);
+        let calls = rows[0]["calls"].as_array().unwrap().iter();
+        let calls = calls.filter(|call| call["may_run"] == true);
+        let ids: Vec<&str> = calls.map(|call| call["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, expected, "{text} {options:?} {messages}");
+
+        let arguments = [&["parse", "--format", "openai"], options].concat();
+        let printed = run(folder.path(), &arguments, text.as_bytes()).stdout();
+        let printed: Value = serde_json::from_str(&printed).unwrap();
+        let calls = printed.as_array().unwrap().iter();
+        let ids: Vec<&str> = calls.map(|call| call["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, expected, "{text} {options:?}");
+    }
+    let text = format!("<think>{CALL}</think>{other}");
+    let raw = run(folder.path(), &["parse", "--json"], text.as_bytes()).stdout();
+    assert_eq!(raw.matches("\"type\":\"call\"").count(), 2, "{raw}");
+}
+
 /// Each row has the calls that `parse` finds.
 #[test]
 fn agrees_with_parse() {
@@ -105,7 +152,8 @@ fn agrees_with_parse() {
     assert!(texts.len() > 50, "{}", texts.len());
     let lines: Vec<String> = texts.iter().map(|text| json!(text).to_string()).collect();
     let input = lines.join("\n");
-    let (status, rows, messages) = extract(folder.path(), input.as_bytes(), &[]);
+    // `parse` leaves reasoning off.
+    let (status, rows, messages) = extract(folder.path(), input.as_bytes(), &["--no-reasoning"]);
     assert_eq!((status, rows.len()), (Some(0), texts.len()), "{messages}");
     let parsed = run(folder.path(), &["parse", "--jsonl"], input.as_bytes());
     for (row, parsed) in rows.iter().zip(parsed.stdout().lines()) {

@@ -34,6 +34,10 @@ fn limits_of_keys_outlive_a_hangup() {
         ("first secret-part\n", "keys:1:7: expected `requests=N`"),
         ("first rate=1 rate=2\n", "keys:1:14: expected"),
         ("first requests=x\n", "keys:1:7: expected"),
+        (
+            "first\n# second\n  requests=5 rate=3\n",
+            "keys:3:3: expected a key before its limits",
+        ),
     ] {
         fs::write(&path, text).unwrap();
         serving.signal(Signal::HUP);
@@ -46,6 +50,13 @@ fn limits_of_keys_outlive_a_hangup() {
     serving.until_note("settings reloaded");
     assert_eq!(serving.status("second", "m").0, limited);
     assert_eq!(serving.status("third", "m").0, ok);
+    fs::write(&path, "# third is old\n#third\n  #third rate=5\nfourth\n").unwrap();
+    serving.signal(Signal::HUP);
+    serving.until_note("settings reloaded");
+    assert_eq!(serving.status("fourth", "m").0, ok);
+    for key in ["#third", "third", "#"] {
+        assert_eq!(serving.status(key, "m").0, "HTTP/1.1 401 Unauthorized");
+    }
     serving.end();
 }
 

@@ -258,14 +258,15 @@ impl Model {
 
     /// Returns the dialect of a conversation, including reasoning markers and the escape.
     pub fn conversation(&self) -> Dialect {
-        let mut dialect = self.dialect();
-        if let Some([open, close]) = self.reasoning() {
-            dialect = dialect.leading_reasoning(open, close);
-            if self.in_reasoning == Some(true) {
-                dialect = dialect.in_reasoning();
-            }
+        let dialect = self.dialect().escaped();
+        let Some([open, close]) = self.reasoning() else {
+            return dialect.without_reasoning();
+        };
+        let dialect = dialect.leading_reasoning(open, close);
+        match self.in_reasoning {
+            Some(true) => dialect.in_reasoning(),
+            _ => dialect,
         }
-        dialect.escaped()
     }
 
     /// Checks the dialect. Returns the invalid key and a message.

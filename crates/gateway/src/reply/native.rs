@@ -211,7 +211,9 @@ impl<O: ResponseSink> Reply<O> {
     /// Sends pieces of the model server's calls.
     pub(super) fn native_calls(&mut self, pieces: &[ToolCall<'_>]) -> Flow {
         for piece in pieces {
-            let Some(index) = self.native.continued(piece) else {
+            // In an answer that is not streamed, each piece is a call.
+            let continued = self.native.continued(piece).filter(|_| !self.is_whole);
+            let Some(index) = continued else {
                 self.begin_native_call(piece);
                 continue;
             };
@@ -227,15 +229,17 @@ impl<O: ResponseSink> Reply<O> {
         let index = self.sent;
         self.sent += 1;
         self.counts.native_calls += 1;
+        let id = piece.id.as_deref().unwrap_or_default();
+        let is_taken = self.native.calls.iter().any(|call| call.id == id);
         self.native.calls.push(NativeCall {
             given: piece.index,
-            id: piece.id.as_deref().unwrap_or_default().to_owned(),
+            id: id.to_owned(),
             index,
         });
         self.native.is_open = true;
         self.native.lacks_arguments = piece.arguments().is_empty();
         let mut piece = piece.clone();
-        if piece.id.as_deref().is_none_or(str::is_empty) {
+        if id.is_empty() || (is_taken && self.is_whole) {
             piece.id = Some(self.ids.next().into());
         }
         self.out.native_call(index, true, &piece);

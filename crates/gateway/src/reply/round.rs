@@ -21,6 +21,8 @@ pub(super) struct Round {
     /// The model's text without its reasoning, while a repair is possible. `None` if it is too long.
     pub(super) written: Option<String>,
     pub(super) answer: String,
+    /// Whether the model server has sent a choice.
+    pub(super) has_choice: bool,
     /// The length of the received text, in bytes.
     pub(super) length: usize,
     pub(super) late: u32,
@@ -36,6 +38,7 @@ impl Round {
             stop: Stop::Broken,
             written: Some(String::new()),
             answer: String::new(),
+            has_choice: false,
             length: 0,
             late: 0,
         }

@@ -175,3 +175,31 @@ fn complete_answers_keep_their_calls() {
     let found: Value = serde_json::from_slice(&fed(&mut asked, &answer, usize::MAX)).unwrap();
     assert_eq!(found, serde_json::from_slice::<Value>(&answer).unwrap());
 }
+
+/// Some servers give their calls one id, or none.
+#[test]
+fn each_element_of_a_whole_answer_is_a_call() {
+    let call = |id: &str, name: &str, arguments: &str| json!({"index": 0, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    for id in ["edit:22", ""] {
+        let calls = [
+            call(id, "add", r#"{"a":1}"#),
+            call(id, "add", r#"{"a":2}"#),
+            call(id, "now", "{}"),
+        ];
+        let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
+        let mut asked = asked(ClientApi::Chat, &request(&json!({"stream": false})));
+        let answer = completion(&message, "tool_calls");
+        let found: Value = serde_json::from_slice(&fed(&mut asked, &answer, usize::MAX)).unwrap();
+        let found = found["choices"][0]["message"]["tool_calls"].as_array();
+        let found = found.unwrap();
+        let functions: Vec<&Value> = found.iter().map(|call| &call["function"]).collect();
+        let expected: Vec<&Value> = calls.iter().map(|call| &call["function"]).collect();
+        assert_eq!(functions, expected);
+        let ids: BTreeMap<&str, ()> = found
+            .iter()
+            .map(|call| (call["id"].as_str().unwrap(), ()))
+            .collect();
+        assert_eq!(ids.len(), 3, "{found:?}");
+        assert!(id.is_empty() || found[0]["id"] == id);
+    }
+}

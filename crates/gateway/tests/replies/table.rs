@@ -256,6 +256,7 @@ fn ends_of_the_server() {
     let plan = plan(&json!({}), &streaming());
     let open = "!!!GADGET_START:write\n!!!ARG:path\nab";
     let started = |text: &str| Stream::new().texts([text]);
+    const NO_CHOICES: &str = r#""" error: the model server returned no choices"#;
     let error = r#"{"error":{"message":"overloaded","type":"server_error","code":503}}"#;
     let native = r#""Hi." error: the model server returned a native tool call although it was offered no tools: turn off its tool parsing"#;
     let cases = [
@@ -267,7 +268,9 @@ fn ends_of_the_server() {
             false,
             r#""" write({"path":"ab"]) length"#,
         ),
-        (Stream::new().done(), false, r#""" stop"#),
+        // Without a choice.
+        (Stream::new().done(), false, NO_CHOICES),
+        (Stream::new().usage(7).done(), false, NO_CHOICES),
         // The stream is truncated.
         (
             started("Hi."),
@@ -314,6 +317,18 @@ fn ends_of_the_server() {
             Stream(b"event: error\ndata: {\"message\":\"too long\"}\n\n".to_vec()).done(),
             false,
             r#""" error: too long"#,
+        ),
+        // An error in a field of its own.
+        (
+            Stream(b"error: {\"code\":400,\"message\":\"too long\"}\n\n".to_vec()).done(),
+            false,
+            r#""" error: too long"#,
+        ),
+        (
+            Stream([started("Hi.").0, b"error: {\"message\":\"too long\"}\n".to_vec()].concat())
+                .done(),
+            false,
+            r#""Hi." error: too long"#,
         ),
         (
             Stream::new().data(r#"{"error":""}"#),

@@ -71,15 +71,15 @@ impl DurableSettings {
         }
         Ok(Self {
             toolbox: Arc::new(toolbox),
-            dialect: Dialect::default(),
+            dialect: Dialect::default().for_reply(),
             policy: Policy::default(),
             rules: Rules::default(),
         })
     }
 
-    /// Sets the dialect of the model. Default: [`Dialect::auto`].
+    /// Sets the dialect of the model, which is used [for replies](Dialect::for_reply). Default: [`Dialect::auto`].
     pub fn dialect(mut self, dialect: Dialect) -> Self {
-        self.dialect = dialect;
+        self.dialect = dialect.for_reply();
         self
     }
 
@@ -106,7 +106,7 @@ impl DurableSettings {
         &self.toolbox
     }
 
-    /// Returns the dialect of the model.
+    /// Returns the dialect of the model's replies.
     pub fn model_dialect(&self) -> &Dialect {
         &self.dialect
     }

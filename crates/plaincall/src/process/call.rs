@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::command::invocation::{Fill, Invocation, Line, OWN_PREFIX, failure};
+use crate::command::invocation::{Fill, Invocation, Line, failure};
 use crate::context::Context;
 use crate::process::input::Input;
 use crate::process::{Finished, Job, Program, run};
@@ -20,6 +20,14 @@ use crate::tool_error::{BoxToolFuture, Failure, ToolResult};
 
 /// The environment variables that every command inherits, in addition to those that begin with `LC_`.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
+/// The environment variables that describe a call to its command. The idempotency key is set only in durable runs.
+pub const CALL_VARIABLES: [&str; 4] = [
+    "PLAINCALL_ID",
+    "PLAINCALL_NAME",
+    "PLAINCALL_IDEMPOTENCY_KEY",
+    "PLAINCALL_RUN_DIRECTORY",
+];
 
 const SHELL: &str = "/bin/sh";
 
@@ -112,17 +120,14 @@ impl Invocation {
             .filter(|(name, _)| is_seen(name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        let mut set = |name: &str, value: OsString| {
-            variables.push((format!("{OWN_PREFIX}{name}").into(), value));
-        };
-        set("ID", context.id().into());
-        set("NAME", context.name().into());
-        if let Some(key) = context.idempotency_key() {
-            set("IDEMPOTENCY_KEY", key.into());
-        }
-        if let Some(directory) = context.directory() {
-            set("RUN_DIRECTORY", directory.into());
-        }
+        let values: [Option<OsString>; CALL_VARIABLES.len()] = [
+            Some(context.id().into()),
+            Some(context.name().into()),
+            context.idempotency_key().map(OsString::from),
+            context.directory().map(OsString::from),
+        ];
+        let described = CALL_VARIABLES.into_iter().zip(values);
+        variables.extend(described.filter_map(|(name, value)| Some((name.into(), value?))));
         variables
     }
 }

@@ -3,10 +3,19 @@
 use std::sync::{Arc, Mutex};
 
 use plaincall::{
-    AllowAll, Decision, Effect, Gate, Policy, ReadOnly, Request, Rules, Run, RunBuilder, Stop,
-    Tool, Toolbox, call::Unclosed, events::HeldReason, gate::GateFuture, policy::Echoes,
+    AllowAll, Decision, Dialect, Effect, Gate, Policy, ReadOnly, Request, Rules, Run, RunBuilder,
+    Stop, Tool, Toolbox,
+    call::{
+        ReplyCheck, Unclosed, Untrusted,
+        decision::DecidedDocument,
+        history::{CallStatus, ResultMessage, results},
+    },
+    events::HeldReason,
+    gate::GateFuture,
+    policy::Echoes,
     rules::Rule,
 };
+use plaincall_plan::{PlannedCall, ReplyAction, ReplyPlan};
 
 /// A call for each syntax that probably ended at `end`, and the reason in its error.
 const CALLS: [(&str, &str); 3] = [
@@ -105,4 +114,101 @@ async fn the_gate_decides_about_this_very_call() {
             .collect();
         assert_eq!(asked, [reason, reason]);
     }
+}
+
+/// Returns the error of the one call of a reply, as the model reads it.
+async fn read_error(reply: &str, stop: Stop, dialect: &Dialect) -> String {
+    let builder = builder(Effect::Write).gate(AllowAll);
+    let mut run = builder.dialect(dialect.clone()).build().unwrap();
+    let mut turn = run.turn();
+    turn.feed(reply);
+    let message = turn.finish(stop).await.message(dialect).unwrap();
+    let error = message.text().split_once("Error: ").unwrap().1;
+    error.lines().next().unwrap().to_owned()
+}
+
+/// A marker that the model is to write is never escaped. What it wrote itself is.
+#[tokio::test(start_paused = true)]
+async fn the_model_reads_the_end_marker_as_it_must_write_it() {
+    let (block, emoji) = (Dialect::block().escaped(), Dialect::emoji().escaped());
+    let keyed = [block.clone(), emoji.clone()].map(|dialect| dialect.keyed("k3v9"));
+    let custom = block.clone().end("<<<DONE");
+    let open = "!!!GADGET_START:save\n!!!ARG:text\nhello\nmore\n";
+    for (dialect, reply, stop, end) in [
+        (&block, open.to_owned(), Stop::Length, "!!!GADGET_END"),
+        (&block, open.to_owned(), Stop::Broken, "!!!GADGET_END"),
+        (&block, open.to_owned(), Stop::EndOfFile, "!!!GADGET_END"),
+        (&custom, open.to_owned(), Stop::Length, "<<<DONE"),
+        (
+            &block,
+            format!("{open}{}", CALLS[0].0),
+            Stop::Natural,
+            "!!!GADGET_END",
+        ),
+        (
+            &block,
+            format!("{open}!!!GADGT_END\n"),
+            Stop::Natural,
+            "!!!GADGET_END",
+        ),
+        (
+            &block,
+            CALLS[0].0.to_owned(),
+            Stop::Natural,
+            "!!!GADGET_END",
+        ),
+        (
+            &emoji,
+            "🛠️[save]\nhello\n".to_owned(),
+            Stop::Natural,
+            "🛠️[/end]",
+        ),
+        (&emoji, CALLS[1].0.to_owned(), Stop::Natural, "🛠️[/end]"),
+        (
+            &keyed[0],
+            "!!!GADGET_STARTk3v9:save\n!!!ARGk3v9:text\nhello\n!!!GADGET_END\n!!!GADGET_ENDk3v9\n"
+                .to_owned(),
+            Stop::Natural,
+            "!!!GADGET_ENDk3v9",
+        ),
+        (
+            &keyed[1],
+            "🛠️k3v9[save]\nhello\n🛠️[/end]\n".to_owned(),
+            Stop::Length,
+            "🛠️k3v9[/end]",
+        ),
+    ] {
+        let error = read_error(&reply, stop, dialect).await;
+        assert!(error.contains(&format!("`{end}`")), "{error}");
+        assert!(!error.contains('\\'), "{error}");
+    }
+    // Its own text.
+    let call = "🛠️[🛠️[/end] x]\n🛠️[/end]";
+    for dialect in [&emoji, &Dialect::auto().escaped()] {
+        let error = read_error(call, Stop::Natural, dialect).await;
+        assert!(error.contains("`🛠️\\[/end`"), "{error}");
+    }
+}
+
+/// The text of a program that runs the calls itself.
+#[test]
+fn a_plan_names_the_end_marker_as_it_must_be_written() {
+    let dialect = Dialect::block().escaped();
+    let check = ReplyCheck::new(&dialect, Unclosed::Reject).unwrap();
+    let read = DecidedDocument::new(CALLS[0].0.as_bytes(), &dialect, check, Stop::Natural);
+    let read = read.unwrap();
+    let mut call = PlannedCall::new("a");
+    call.held = read.decisions[0].held.as_ref().map(ToString::to_string);
+    let mut plan = ReplyPlan::new(None).unwrap();
+    plan.add(call).unwrap();
+    let Some(ReplyAction::Rejected(_, reason)) = plan.next_action() else {
+        panic!("a held call is rejected");
+    };
+    let result = ResultMessage::new(Untrusted::new("save"), Untrusted::new("a"));
+    let result = result
+        .status(CallStatus::Rejected)
+        .error(Untrusted::new(reason));
+    let message = results(&[result], &dialect).unwrap();
+    let expected = "the end marker `!!!GADGET_END`; send it again\n";
+    assert!(message.text().ends_with(expected), "{}", message.text());
 }

@@ -8,6 +8,9 @@ use memchr::{memchr, memchr2};
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// An event of a stream. The fields `id` and `retry`, which are for reconnecting, are dropped.
+///
+/// Some model servers write an error as a field `error`, which the standard does not define. It becomes the data of an event
+/// with the name `error`, in place of other fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event<'c> {
@@ -114,6 +117,7 @@ pub struct Decoder {
 struct Block<'c> {
     name: Option<Cow<'c, str>>,
     data: Option<Cow<'c, str>>,
+    error: Option<Cow<'c, str>>,
 }
 
 impl Block<'_> {
@@ -122,12 +126,13 @@ impl Block<'_> {
         Block {
             name: self.name.map(own),
             data: self.data.map(own),
+            error: self.error.map(own),
         }
     }
 
     fn len(&self) -> usize {
         let len = |text: &Option<Cow<'_, str>>| text.as_ref().map_or(0, |text| text.len());
-        len(&self.name) + len(&self.data)
+        len(&self.name) + len(&self.data) + len(&self.error)
     }
 }
 
@@ -280,6 +285,11 @@ impl<'c> Events<'_, 'c> {
                 self.check_size(text.len())?;
                 self.block.name = Some(text);
             }
+            b"error" if self.block.error.is_none() => {
+                let text = text(cut(line, value));
+                self.check_size(text.len())?;
+                self.block.error = Some(text);
+            }
             // A comment, `id`, `retry`, or a field that the standard does not define.
             _ => {}
         }
@@ -297,6 +307,10 @@ impl<'c> Events<'_, 'c> {
     /// Ends the event at an empty line, if there was data.
     fn dispatch(&mut self) -> Option<Event<'c>> {
         let block = std::mem::take(&mut self.block);
+        if let Some(data) = block.error {
+            let name = Some(Cow::Borrowed("error"));
+            return Some(Event { name, data });
+        }
         Some(Event {
             name: block.name.filter(|name| !name.is_empty()),
             data: block.data?,

@@ -4,7 +4,7 @@ use plaincall_call::{
     Document, Untrusted,
     history::{CallStatus, ResultMessage, in_call_order, results},
 };
-use plaincall_syntax::Escaper;
+use plaincall_syntax::{Escaper, Syntax};
 use plaincall_testkit::untrusted::{FORMS, breach, dialect};
 use proptest::prelude::*;
 
@@ -235,6 +235,24 @@ fn markers_that_are_words_of_the_form() {
     ] {
         check(words, &sample);
         check(words, &[sample.clone(), sample.clone()].concat());
+    }
+}
+
+/// Errors that name the end marker as it must be written; in the last dialect they contain other markers too.
+#[test]
+fn errors_that_name_the_end_marker() {
+    for words in FORMS.iter().chain(&["block start=call end=end arg=with"]) {
+        let error = |syntax| {
+            let end = dialect(words).end_marker(syntax);
+            format!("this call does not end with `{end}`: end every call with it")
+        };
+        let sample = [Syntax::Block, Syntax::Emoji].map(|syntax| Sample {
+            status: "rejected".to_owned(),
+            error: Some(error(syntax)),
+            output: Some("x".to_owned()),
+            ..Sample::default()
+        });
+        check(words, &sample);
     }
 }
 

@@ -84,6 +84,7 @@ pub(crate) struct ServeOptions {
     /// A file with client keys, one per line. At least one is required.
     ///
     /// `requests=N` and `rate=N` after a key replace `--key-requests` and `--key-rate` for this key.
+    /// A line that begins with `#` is a comment.
     #[arg(long, value_name = "FILE", help_heading = "Keys")]
     pub(crate) keys: Option<PathBuf>,
 

@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use plaincall::process::CALL_VARIABLES;
+
 use super::{MODEL, at_home, run, scene};
-use crate::run::scene::{Ended, Scene, call};
+use crate::run::scene::{Ended, PLAINCALL, Scene, call};
 
 /// Writes the user's own file.
 pub(super) fn user(scene: &Scene, text: &str) {
@@ -38,6 +40,31 @@ fn value(ended: &Ended, path: &str) -> Option<(String, String)> {
     let found = values.iter().find(|value| value["path"] == path)?;
     let from = found["from"].as_str().unwrap().to_owned();
     Some((from, found["value"].to_string()))
+}
+
+/// The command accepts the variables that it sets for tools.
+#[test]
+fn a_tool_can_ask_a_model() {
+    let scene = scene(&["Forty-two."]);
+    let tools = format!(
+        "[tools.helper]\nparameters = {{ question = 'string' }}\neffect = 'read'\n\
+         command = ['{PLAINCALL}', 'ask', '--model', '{MODEL}', '{{question}}']\n"
+    );
+    fs::write(scene.path("tools.toml"), tools).unwrap();
+    fs::write(
+        scene.path("reply.txt"),
+        call("helper", &[("question", "What?")]),
+    )
+    .unwrap();
+    let ended = at_home(&scene, &["run", "reply.txt", "--tools", "tools.toml"]);
+    assert!(ended.stdout.contains("Forty-two."), "{ended:?}");
+    let mut command = scene.plaincall(&["config"]);
+    let others = CALL_VARIABLES
+        .into_iter()
+        .chain(["PLAINCALL_INSPECTOR_PAGE"]);
+    command.envs(others.map(|name| (name, "x")));
+    let ended: Ended = command.output().unwrap().into();
+    assert_eq!(ended.status, Some(0), "{ended:?}");
 }
 
 #[test]

@@ -1,0 +1,46 @@
+//! The connections of a worker. This test needs no server.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use plaincall_restate::Worker;
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::tools::Change;
+
+/// What a client of HTTP/2 sends first, with empty settings.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+/// Otherwise a small part of a response waits until the server has acknowledged the one before, which takes up to 40 ms.
+#[tokio::test]
+async fn small_parts_of_a_response_are_sent_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let settings = crate::workers::settings(Path::new("."), Change::None);
+    let worker = Worker::new(settings).unwrap();
+    let serving = tokio::spawn(async move {
+        worker.serve(listener, std::future::pending()).await;
+    });
+    let mut client = TcpStream::connect(address).await.unwrap();
+    client.write_all(PREFACE).await.unwrap();
+    // The worker has accepted the connection.
+    client.read_u8().await.unwrap();
+    let accepted = socket_to(client.local_addr().unwrap());
+    assert!(accepted.nodelay().unwrap());
+    serving.abort();
+}
+
+/// Returns the socket of this process that is connected to an address.
+fn socket_to(address: SocketAddr) -> std::net::TcpStream {
+    let own = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+    let numbers = std::fs::read_dir("/proc/self/fd").unwrap();
+    let numbers = numbers.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut sockets = numbers.filter_map(|number| {
+        let copy = pidfd_getfd(&own, number.parse().unwrap(), PidfdGetfdFlags::empty());
+        Some(std::net::TcpStream::from(copy.ok()?))
+    });
+    let found = sockets.find(|socket| socket.peer_addr().is_ok_and(|peer| peer == address));
+    found.expect("the socket that was accepted")
+}
