@@ -96,7 +96,7 @@ fn of_today() -> &'static str {
     NIGHTLY.get(place).copied().unwrap_or(NIGHTLY[0])
 }
 
-/// What is checked before anything is built.
+/// Returns the checks that need no build.
 fn first() -> Vec<Job> {
     vec![
         Job::new("lints", "format", 900, || {

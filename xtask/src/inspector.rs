@@ -16,7 +16,7 @@ pub(crate) const PAGE: &str = "page of the inspector";
 const SOURCE: &str = "inspector";
 /// The parts of the page that that of `show` has too.
 const SHARED: &str = "crates/report/src/page";
-/// What the build and the tests read.
+/// The files and folders that the build and the tests read.
 const FILES: [&str; 9] = [
     "tsconfig.json",
     "page.tsconfig.json",

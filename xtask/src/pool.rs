@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::step::logged;
 use crate::workspace::{new_folder, target};
 
-/// What a job does. It may return further jobs of its group.
+/// The work of a job. It may return further jobs of its group.
 type Work = Box<dyn FnOnce() -> Result<Vec<Job>, String> + Send>;
 
 /// One part of a group of checks.
@@ -392,7 +392,7 @@ fn watch(state: &Mutex<State>, changed: &Condvar, limit: Duration, logs: &Path) 
     }
 }
 
-/// Three quarters of the memory that is free now. Default, where the system does not say: 8.
+/// Three quarters of the memory that is free now. Default, where the system does not state it: 8.
 fn available_gigabytes() -> u32 {
     let known = fs::read_to_string("/proc/meminfo").ok();
     let kilobytes = known.as_deref().and_then(|known| {
