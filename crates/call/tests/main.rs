@@ -4,6 +4,8 @@ mod assembly;
 mod binding;
 mod calls;
 mod coerce;
+#[cfg(feature = "jsonschema")]
+mod costly_schemas;
 mod decimals;
 mod definitions;
 mod ids;
