@@ -8,6 +8,7 @@ mod coerce;
 mod costly_schemas;
 mod decimals;
 mod definitions;
+mod echo_steps;
 mod ids;
 mod invented;
 mod json_stream;
