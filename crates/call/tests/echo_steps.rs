@@ -1,5 +1,7 @@
 //! The limit of the steps to search untrusted texts for the calls of a reply.
 
+#![allow(clippy::expect_used, reason = "a test fails by a panic")]
+
 use plaincall_call::untrusted::{Echo, EchoGuard};
 use plaincall_call::{Document, Untrusted};
 use plaincall_syntax::Dialect;

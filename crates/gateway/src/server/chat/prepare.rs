@@ -129,7 +129,7 @@ mod tests {
         let long = tokio::spawn(async move {
             // The only thread of the runtime must run this while the work below waits for it.
             tokio::spawn(async move { other.send(()) });
-            in_place(true, || done.recv_timeout(Duration::from_secs(60)))
+            in_place(true, || done.recv_timeout(Duration::from_mins(1)))
         });
         assert_eq!(long.await.unwrap(), Ok(()));
     }
