@@ -338,7 +338,7 @@ impl Sought {
         let mut restarts = 0;
         for value in &self.values {
             let mut found = text.find_lines(value, at..region.end, steps)?;
-            if found.is_none() {
+            if found.is_none() && at > region.start {
                 restarts += 1;
                 found = text.find_lines(value, region.clone(), steps)?;
             }
