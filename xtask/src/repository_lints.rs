@@ -17,17 +17,17 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 13_060),
-    ("call", 23_400),
+    ("agent", 13_070),
+    ("call", 24_000),
     ("cli", 20_470),
     ("config", 3_830),
-    ("gateway", 14_490),
+    ("gateway", 14_550),
     ("http", 880),
     ("plaincall", 13_820),
     ("plan", 2_490),
     ("probe", 3_850),
     ("report", 2_260),
-    ("syntax", 6_850),
+    ("syntax", 6_860),
     ("table", 1_040),
     ("wire", 4_260),
 ];

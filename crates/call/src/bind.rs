@@ -20,6 +20,7 @@ use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::TypeError;
 use crate::tool::{Parameter, ToolSpec};
 use crate::tree::NodeIndex;
+use crate::validate::NotValidated;
 
 /// Validates a call against the definition of its tool, and returns the arguments for the tool.
 ///
@@ -208,11 +209,11 @@ impl Problems {
                 return;
             }
             Err(error) => {
-                let message = format!(
-                    "{} cannot be called because its schema is invalid: {error}",
-                    tool.name
-                );
-                let code = "unusable_schema";
+                let (code, because) = match error {
+                    NotValidated::Schema(_) => ("unusable_schema", "because"),
+                    NotValidated::TooManySteps => ("wrong_value", "with these arguments:"),
+                };
+                let message = format!("{} cannot be called {because} {error}", tool.name);
                 self.push(ReplyDiagnostic::of_definition(
                     code,
                     "",

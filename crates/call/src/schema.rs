@@ -25,6 +25,8 @@ pub(crate) use allowed_values::{AllowedValues, SchemaReader};
 pub(crate) use alternative::Alternative;
 pub(crate) use expected::{Expected, ExpectedParts, ExpectedValue};
 pub(crate) use kinds::Kinds;
+#[cfg(feature = "jsonschema")]
+pub(crate) use resolve::resolve;
 pub(crate) use spelling::TypeError;
 
 /// A JSON Schema of any draft.

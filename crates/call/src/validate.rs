@@ -2,6 +2,8 @@
 
 #[cfg(feature = "jsonschema")]
 mod by_jsonschema;
+#[cfg(feature = "jsonschema")]
+mod steps;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -25,6 +27,15 @@ pub(crate) struct InvalidValue {
     pub(crate) message: String,
     /// Whether the member that the pointer names is missing.
     pub(crate) is_missing: bool,
+}
+
+/// The reason why arguments cannot be validated.
+#[derive(Clone, Debug)]
+pub(crate) enum NotValidated {
+    /// The schema is invalid.
+    Schema(SpecError),
+    /// It takes too many steps, so the arguments count as invalid.
+    TooManySteps,
 }
 
 /// The validator of a tool, compiled on first use and shared by its clones.
@@ -64,15 +75,15 @@ impl Validator {
     /// Returns all violations; `None` if there is no validator.
     ///
     /// # Errors
-    /// Returns an error if the schema cannot be validated.
+    /// Returns an error if the schema is invalid, or if the validation takes too many steps.
     pub(crate) fn validate(
         &self,
         schema: &Schema,
         arguments: impl FnOnce() -> Value,
-    ) -> Result<Option<Vec<InvalidValue>>, SpecError> {
+    ) -> Result<Option<Vec<InvalidValue>>, NotValidated> {
         match self.compiled(schema) {
-            Some(Ok(compiled)) => Ok(Some(compiled.validate(schema, &arguments()))),
-            Some(Err(error)) => Err(error.clone()),
+            Some(Ok(compiled)) => compiled.validate(schema, &arguments()).map(Some),
+            Some(Err(error)) => Err(NotValidated::Schema(error.clone())),
             None => Ok(None),
         }
     }
@@ -80,8 +91,23 @@ impl Validator {
 
 #[cfg(not(feature = "jsonschema"))]
 impl Compiled {
-    fn validate(&self, _schema: &Schema, _arguments: &Value) -> Vec<InvalidValue> {
+    fn validate(
+        &self,
+        _schema: &Schema,
+        _arguments: &Value,
+    ) -> Result<Vec<InvalidValue>, NotValidated> {
         match *self {}
+    }
+}
+
+impl fmt::Display for NotValidated {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Schema(error) => write!(formatter, "its schema is invalid: {error}"),
+            Self::TooManySteps => formatter.write_str(
+                "validating them by its schema takes too many steps; send simpler values",
+            ),
+        }
     }
 }
 

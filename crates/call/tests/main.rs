@@ -4,8 +4,11 @@ mod assembly;
 mod binding;
 mod calls;
 mod coerce;
+#[cfg(feature = "jsonschema")]
+mod costly_schemas;
 mod decimals;
 mod definitions;
+mod echo_steps;
 mod ids;
 mod invented;
 mod json_stream;

@@ -62,7 +62,7 @@ fn given(page: &str) -> Value {
 }
 
 #[test]
-fn a_command_without_the_page_says_where_it_is() {
+fn a_command_without_the_page_names_the_way_to_build_it() {
     let folder = folder();
     let inspected = inspect(folder.path(), &["-", "--html", "-"], &[], b"a reply");
     assert_eq!((inspected.status, &*inspected.stdout), (Some(1), ""));

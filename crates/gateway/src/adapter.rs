@@ -26,6 +26,9 @@ use crate::translate::{Caller, Translation, native, plain_plan, translate};
 const MAX_VALUES: usize = 250_000;
 /// The maximum size of a model server's answer that is not streamed, in bytes.
 const MAX_ANSWER: usize = 64 << 20;
+/// The length of a request and its reply, in bytes, from which on reading the reply may take long.
+#[cfg(feature = "server")]
+const MAX_QUICK: usize = 32 << 10;
 /// A field that a client may have set to `null`.
 const NO_FORMAT: &[u8] = b"\"response_format\":null";
 /// The initial room for the fixed part of a prompt, in bytes.
@@ -130,6 +133,9 @@ pub struct Asked {
     answer: Vec<u8>,
     /// Whether the answer exceeded the limit.
     is_too_long: bool,
+    /// The length of the request and of the answer so far, in bytes.
+    #[cfg(feature = "server")]
+    length: usize,
 }
 
 /// The next step after an answer of the model server has ended.
@@ -277,6 +283,12 @@ impl Adapter {
         }
         let word = host.seed.word(&[b"answer"]);
         let encoder = notes.encoder(&word, host.now);
+        // References multiply the work for a short schema.
+        #[cfg(feature = "server")]
+        let length = match memmem::find(body, b"\"$ref\"") {
+            Some(_) => MAX_QUICK,
+            None => body.len(),
+        };
         let body: Bytes = if is_native && is_chat && name.is_none() {
             body.to_vec()
         } else {
@@ -309,6 +321,8 @@ impl Adapter {
             is_stream,
             answer: Vec::new(),
             is_too_long: false,
+            #[cfg(feature = "server")]
+            length,
         })))
     }
 }
@@ -403,6 +417,14 @@ impl Asked {
     pub fn begin_answer(&mut self, is_stream: bool) {
         self.unconstrained = None;
         self.is_stream = is_stream;
+    }
+
+    /// Returns whether reading so many more bytes of the answer may take long, because it is long itself, or because its calls are
+    /// validated by a schema, and compared with texts, that are.
+    #[cfg(feature = "server")]
+    pub(crate) fn takes_long(&mut self, bytes: usize) -> bool {
+        self.length = self.length.saturating_add(bytes);
+        self.length >= MAX_QUICK
     }
 
     /// Feeds the next bytes of the model server's answer. Returns whether to read on.

@@ -169,7 +169,12 @@ impl NearMisses {
         let mut at = 0;
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
             let is_first_column = is_first_column(at);
-            let skipped = if is_first_column { 0 } else { dull_len(rest) };
+            let cannot_begin = |byte: u8| self.begins_line.get(usize::from(byte)) == Some(&false);
+            let skipped = match rest.bytes().take_while(|byte| cannot_begin(*byte)).count() {
+                0 if is_first_column => 0,
+                0 => dull_len(rest),
+                skipped => skipped,
+            };
             if skipped > 0 {
                 at += skipped;
                 continue;

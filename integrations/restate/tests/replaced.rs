@@ -112,7 +112,7 @@ async fn conversations_end_on_the_workers_that_they_were_started_with() {
     let begun = Instant::now();
     api.cancel(&cancelled).await;
     assert_eq!(setting.end(&cancelled).await.0, 409);
-    assert!(begun.elapsed() < Duration::from_secs(120));
+    assert!(begun.elapsed() < Duration::from_mins(2));
 
     let new = api
         .send("new", "run", &json!({ "reply": put("a", "three") }))

@@ -8,7 +8,7 @@ use plaincall::call::{
     repair::{repair_after_results, repair_reply},
 };
 use plaincall::syntax::near_misses;
-use plaincall::{Effect, Status, Stop, Tool, events::Author};
+use plaincall::{Effect, Status, Stop, events::Author};
 use plaincall_wire::openai::is_natural_end;
 use tokio::select;
 
@@ -244,13 +244,20 @@ impl AgentRun<'_> {
 
     /// The repair message for a reply with near misses only. None if an untrusted text mentions them: the reply may quote
     /// it.
-    fn near_miss(&self, turned: &Turned) -> Option<(String, NearMissOf)> {
-        let toolbox = self.talk.tools();
-        let names = toolbox.iter().map(Tool::name);
-        let untrusted = &self.talk.untrusted;
-        if toolbox.is_empty() || untrusted.mentions_in(&turned.written, names).is_some() {
+    fn near_miss(&mut self, turned: &Turned) -> Option<(String, NearMissOf)> {
+        let names: Vec<String> = self
+            .talk
+            .tools()
+            .iter()
+            .map(|tool| tool.name().to_owned())
+            .collect();
+        let untrusted = &mut self.talk.untrusted;
+        untrusted.begin_reply();
+        let is_mentioned = untrusted.mentions_in(&turned.written, names.iter().map(String::as_str));
+        if names.is_empty() || is_mentioned.is_some() {
             return None;
         }
+        let toolbox = self.talk.tools();
         let near = near_misses(&turned.read.text, &self.talk.dialect).ok()?;
         let of = if near.iter().any(|miss| miss.format.is_none()) {
             NearMissOf::Marker
@@ -266,12 +273,14 @@ impl AgentRun<'_> {
     }
 
     /// The repair message for calls that were rejected because of their text.
-    fn rejections(&self, turned: &Turned) -> String {
+    fn rejections(&mut self, turned: &Turned) -> String {
+        let untrusted = &mut self.talk.untrusted;
+        untrusted.begin_reply();
         let rejected = turned.results.iter().filter_map(|result| {
             let error = result.call_error.as_deref()?;
             let call = turned.call(result.call)?;
             // The call may come from an untrusted text, so no repair is requested. The result states the error.
-            let is_wanted = self.talk.untrusted.mentions(&call.name).is_none();
+            let is_wanted = untrusted.mentions(&call.name).is_none();
             // The result states everything that the model needs.
             let is_in_result = matches!(
                 error,
@@ -279,6 +288,7 @@ impl AgentRun<'_> {
             );
             (is_wanted && !is_in_result).then_some((call, error))
         });
+        let rejected: Vec<_> = rejected.collect();
         // The dialect was checked when the agent was built.
         let message = repair_after_results(rejected, self.talk.tools(), &self.talk.dialect);
         message.map(PromptText::into_text).unwrap_or_default()

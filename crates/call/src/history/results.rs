@@ -142,7 +142,7 @@ pub fn in_call_order<'t>(
 
 /// Renders results for the model, each once, in the given order (`spec/history.md` 3).
 ///
-/// The whole text is escaped, including the headings, except the end marker in the error of a rejected call that tells the model
+/// The whole text is escaped, including the headings, except the end marker in the error of a rejected call that asks the model
 /// to write it. Even without the escape each result stays distinct: no output, name or error can look like the beginning of
 /// another result.
 ///

@@ -17,6 +17,8 @@ const MOST_ALTERNATIVES: usize = 256;
 const DEEPEST: usize = 64;
 /// The maximum number of schemas visited for one call. After that, any value is allowed.
 const MOST_STEPS: u32 = 2_000_000;
+/// With more schemas visited for one location, any value is allowed.
+const MOST_STEPS_AT_ONE_LOCATION: u32 = 10_000;
 
 /// The type that `nullable` of `OpenAPI` adds.
 static NULL: LazyLock<Keywords> =
@@ -26,7 +28,9 @@ static NULL: LazyLock<Keywords> =
 #[derive(Debug)]
 pub(crate) struct SchemaReader<'s> {
     root: &'s Value,
+    /// The steps that are left, and how many are left at the end of the current location.
     steps: Cell<u32>,
+    end: Cell<u32>,
 }
 
 /// The allowed values at a location: those of any of the alternatives. Without alternatives, none.
@@ -168,6 +172,7 @@ impl<'s> SchemaReader<'s> {
         Self {
             root,
             steps: Cell::new(MOST_STEPS),
+            end: Cell::new(0),
         }
     }
 
@@ -224,6 +229,8 @@ impl<'s> SchemaReader<'s> {
         schemas: impl IntoIterator<Item = &'s Value>,
     ) -> AllowedValues<'s> {
         let mut alternatives = vec![Alternative::default()];
+        self.end
+            .set(self.steps.get().saturating_sub(MOST_STEPS_AT_ONE_LOCATION));
         for schema in schemas {
             let found = self
                 .alternatives(schema, &mut Vec::new())
@@ -250,7 +257,7 @@ impl<'s> SchemaReader<'s> {
         schema: &'s Value,
         trail: &mut Vec<&'s Value>,
     ) -> Result<Vec<Alternative<'s>>, Stop> {
-        if trail.len() >= DEEPEST || !self.step() {
+        if trail.len() >= DEEPEST || !self.step() || self.steps.get() < self.end.get() {
             return Err(Stop::TooMuch);
         }
         let keywords = match schema {

@@ -1,18 +1,23 @@
 //! Calls that a model copied from untrusted text (`spec/untrusted.md` 4).
 
+use std::collections::HashMap;
+
 use plaincall_syntax::{Dialect, DialectError};
 use serde::de::IgnoredAny;
 
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::untrusted::Untrusted;
-use crate::untrusted::normalized::{Normalized, Patterns, Sought, possible_names};
+use crate::untrusted::normalized::{
+    NoSteps, Normalized, Patterns, Searchable, Sought, Steps, possible_names,
+};
 
 /// Remembers what looks like calls in the untrusted texts of a conversation, and detects when a model writes them.
 ///
 /// It keeps each untrusted text normalized, from the first text that looks like the start of a call; nothing of a text
 /// without one. When more than [`keep_at_most`](Self::keep_at_most) bytes would be kept, it fails closed: every later
-/// call counts as an echo. A lookup takes time linear in the kept text.
+/// call counts as an echo. The searches for the calls of one reply ([`begin_reply`](Self::begin_reply)) take at most
+/// [`SEARCH_STEPS`](Self::SEARCH_STEPS). Beyond that, a call counts as an echo if a text mentions it.
 ///
 /// ```
 /// use plaincall_call::{Document, Untrusted, untrusted::{Echo, EchoGuard}};
@@ -35,8 +40,13 @@ pub struct EchoGuard {
     kept: usize,
     observed: usize,
     /// The texts with something like a start marker: their indices, and the kept part.
-    texts: Vec<(usize, String)>,
+    texts: Vec<(usize, Searchable)>,
     has_lost_track: bool,
+    /// The steps that are left for values, and for names.
+    value_steps: Steps,
+    name_steps: Steps,
+    /// The first text that mentions a name, for each name searched for.
+    mentioned: HashMap<String, Option<usize>>,
 }
 
 /// The reason why a call counts as an echo.
@@ -48,13 +58,16 @@ pub enum Echo {
         /// The index of the text in the order observed, from 0.
         text: usize,
     },
-    /// The untrusted texts exceeded the limit, or their markers cannot be found, so the call may appear in one of them.
+    /// The untrusted texts exceeded the limit, their markers cannot be found, or the search takes too many steps. So the
+    /// call may appear in one of them.
     LostTrack,
 }
 
 impl EchoGuard {
     /// The default maximum of kept bytes.
     pub const KEPT_BYTES: usize = 8 << 20;
+    /// The maximum number of steps for the calls of one reply, about one for each searched byte.
+    pub const SEARCH_STEPS: usize = 256 << 20;
 
     /// Creates a guard for a conversation in which these dialects are read.
     ///
@@ -72,6 +85,9 @@ impl EchoGuard {
             kept: 0,
             observed: 0,
             texts: Vec::new(),
+            value_steps: Steps(Self::SEARCH_STEPS),
+            name_steps: Steps(Self::SEARCH_STEPS),
+            mentioned: HashMap::new(),
         })
     }
 
@@ -99,16 +115,23 @@ impl EchoGuard {
         text.get(begin..).map(Untrusted::new)
     }
 
+    /// Starts the next reply of the model: the searches for its calls may take all steps again.
+    pub fn begin_reply(&mut self) {
+        self.value_steps = Steps(Self::SEARCH_STEPS);
+        self.name_steps = Steps(Self::SEARCH_STEPS);
+    }
+
     /// Adds an untrusted text of the conversation.
     pub fn observe(&mut self, text: &Untrusted<'_>) {
         let number = self.observed;
         self.observed += 1;
+        self.mentioned.clear();
         if self.has_lost_track {
             return;
         }
         if let Some(normalized) = Normalized::new(text.raw(), &self.patterns).into_text() {
             self.kept += normalized.len();
-            self.texts.push((number, normalized));
+            self.texts.push((number, Searchable::new(&normalized)));
         }
         if self.kept > self.most {
             self.lose_track();
@@ -125,41 +148,55 @@ impl EchoGuard {
     /// call, and after the name the words of each value. Any text may be around them.
     ///
     /// Ids, dependencies, pointers, the syntax, case, white space, backslashes and invisible characters do not matter.
-    pub fn echo_of(&self, call: &ToolCall) -> Option<Echo> {
-        let mut sought = self.sought(&call.name, &call.arguments)?;
+    pub fn echo_of(&mut self, call: &ToolCall) -> Option<Echo> {
+        let mention = self.mentions(&call.name)?;
+        let mut sought = self.sought(&call.name, &call.arguments);
         for word in call.raw_args().unwrap_or_default().split_whitespace() {
             sought.value(word, &self.patterns);
         }
         self.add_value(call.body().unwrap_or_default(), &mut sought);
-        self.find(&sought)
+        self.find(&sought, mention)
     }
 
     /// Like [`echo_of`](Self::echo_of), for a call without a source text.
-    pub fn echo_of_arguments(&self, name: &str, arguments: &Arguments) -> Option<Echo> {
-        self.find(&self.sought(name, arguments)?)
+    pub fn echo_of_arguments(&mut self, name: &str, arguments: &Arguments) -> Option<Echo> {
+        let mention = self.mentions(name)?;
+        let sought = self.sought(name, arguments);
+        self.find(&sought, mention)
     }
 
-    /// Returns the call to search for, if its name occurs.
-    fn sought(&self, name: &str, arguments: &Arguments) -> Option<Sought> {
+    fn sought(&self, name: &str, arguments: &Arguments) -> Sought {
         let mut sought = Sought::new(name, &self.patterns);
-        // Most calls end here: a call may be long, and normalizing it takes time.
-        self.find(&sought)?;
         for argument in arguments.iter() {
             self.add_value(argument.text, &mut sought);
         }
-        Some(sought)
+        sought
     }
 
     /// Finds the untrusted text that contains the header of a call with this name, or something that looks like one.
     /// The model must not be asked to send such a call again (`spec/repair.md` 7).
-    pub fn mentions(&self, name: &str) -> Option<Echo> {
-        self.find(&Sought::new(name, &self.patterns))
+    pub fn mentions(&mut self, name: &str) -> Option<Echo> {
+        if self.has_lost_track {
+            return Some(Echo::LostTrack);
+        }
+        // Most calls end here: a call may be long, and normalizing it takes time.
+        let found = if let Some(known) = self.mentioned.get(name) {
+            *known
+        } else {
+            let sought = Sought::new(name, &self.patterns);
+            let Ok(found) = first_with(&self.texts, &sought, &mut self.name_steps) else {
+                return Some(Echo::LostTrack);
+            };
+            self.mentioned.insert(name.to_owned(), found);
+            found
+        };
+        found.map(|text| Echo::Found { text })
     }
 
     /// Finds the untrusted text that mentions something in a reply of the model that looks like a call of one of these
     /// tools, or of any other: a near miss, or a call in another format.
     pub fn mentions_in<'n>(
-        &self,
+        &mut self,
         reply: &str,
         tools: impl IntoIterator<Item = &'n str>,
     ) -> Option<Echo> {
@@ -167,25 +204,31 @@ impl EchoGuard {
             return None;
         }
         let reply = Normalized::new(reply, &self.patterns).into_text()?;
-        let is_written =
-            |name: &&str| Sought::new(name, &self.patterns).appears_anywhere_in(&reply);
         let mut names = possible_names(&reply).into_iter();
-        let found = names.find_map(|name| self.mentions(name));
-        found.or_else(|| {
-            tools
-                .into_iter()
-                .filter(is_written)
-                .find_map(|name| self.mentions(name))
+        if let Some(found) = names.find_map(|name| self.mentions(name)) {
+            return Some(found);
+        }
+        let reply = Searchable::new(&reply);
+        tools.into_iter().find_map(|name| {
+            let sought = Sought::new(name, &self.patterns);
+            let written = sought.appears_anywhere_in(&reply, &mut self.name_steps);
+            if written.unwrap_or(true) {
+                self.mentions(name)
+            } else {
+                None
+            }
         })
     }
 
-    fn find(&self, sought: &Sought) -> Option<Echo> {
-        if self.has_lost_track {
-            return Some(Echo::LostTrack);
+    /// Finds the first text with a call that one mentions. If this takes too many steps, the mention counts.
+    fn find(&mut self, sought: &Sought, mention: Echo) -> Option<Echo> {
+        if mention == Echo::LostTrack {
+            return Some(mention);
         }
-        let mut texts = self.texts.iter();
-        let found = texts.find(|(_, text)| sought.appears_in(text));
-        found.map(|(text, _)| Echo::Found { text: *text })
+        let found = first_with(&self.texts, sought, &mut self.value_steps);
+        found.map_or(Some(mention), |found| {
+            found.map(|text| Echo::Found { text })
+        })
     }
 
     /// Adds a value; for JSON each value in it, since the other syntax may spread them.
@@ -211,6 +254,20 @@ impl EchoGuard {
             rest = behind;
         }
     }
+}
+
+/// Returns the index of the first text in which a call appears.
+fn first_with(
+    texts: &[(usize, Searchable)],
+    sought: &Sought,
+    steps: &mut Steps,
+) -> Result<Option<usize>, NoSteps> {
+    for (text, searchable) in texts {
+        if sought.appears_in(searchable, steps)? {
+            return Ok(Some(*text));
+        }
+    }
+    Ok(None)
 }
 
 fn end_of_string(text: &str) -> usize {

@@ -1,5 +1,8 @@
 //! Normalized texts for the detection of echoes (`spec/untrusted.md` 4).
 
+use std::ops::Range;
+
+use memchr::memmem::Finder;
 use plaincall_syntax::{Dialect, DialectError, MarkerUse, NearMisses};
 
 use crate::invisible::is_invisible;
@@ -163,6 +166,7 @@ impl Normalized {
             .map(|(_, begin)| *begin)
     }
 
+    /// Returns the text from the first start on; `None` if it has none.
     pub(crate) fn into_text(self) -> Option<String> {
         let first = self.first_start()?;
         self.text.get(first..).map(str::to_owned)
@@ -276,24 +280,18 @@ impl Sought {
 
     /// Returns `true` if the text contains the header of the call and, before the next marker that starts or ends a
     /// call, each of its values. After a near miss of a start marker the name may be anywhere.
-    pub(crate) fn appears_in(&self, text: &str) -> bool {
-        let mut from = 0;
+    ///
+    /// # Errors
+    /// Returns an error if this takes more steps than are left.
+    pub(crate) fn appears_in(&self, text: &Searchable, steps: &mut Steps) -> Result<bool, NoSteps> {
         // Whether there was a near miss since the last marker.
         let mut was_near = false;
-        while let Some(at) = text
-            .get(from..)
-            .and_then(|rest| rest.find([START, END, NEAR_START]))
-        {
-            let behind = text.get(from + at + 1..).unwrap_or_default();
-            let is_near = text
-                .get(from + at..)
-                .is_some_and(|rest| rest.starts_with(NEAR_START));
-            let is_start = text
-                .get(from + at..)
-                .is_some_and(|rest| rest.starts_with(START));
-            from += at + 1;
+        for (index, mark) in text.marks.iter().enumerate() {
+            steps.take(STEPS_OF_SEARCH)?;
+            let is_near = mark.kind == NEAR_START;
+            let is_start = mark.kind == START;
             let may_stand = if is_start {
-                self.begins(behind)
+                text.has_name_at(mark.behind, &self.name, steps)?
             } else {
                 is_near && !was_near
             };
@@ -301,70 +299,59 @@ impl Sought {
             if !may_stand {
                 continue;
             }
-            let end = behind.find([START, END]).filter(|_| !self.has_marker);
-            let region = Region::new(
-                behind
-                    .get(..end.unwrap_or(behind.len()))
-                    .unwrap_or_default(),
-            );
-            if (is_start || region.find(&self.name, 0).is_some()) && self.values_appear_in(&region)
-            {
-                return true;
+            let mut later = text.marks.iter().skip(index + 1);
+            let end = later.find(|mark| mark.kind != NEAR_START && !self.has_marker);
+            let end = end.map_or(text.bytes.len(), |mark| mark.behind - 1);
+            let region = mark.behind..end;
+            let has_name = is_start || text.find(&self.name, region.clone(), steps)?.is_some();
+            if has_name && self.values_appear_in(text, &region, steps)? {
+                return Ok(true);
             }
             // If no marker ends the region, later headers cannot add a match.
             if self.has_marker && is_start {
-                return false;
+                return Ok(false);
             }
         }
-        false
+        Ok(false)
     }
 
-    pub(crate) fn appears_anywhere_in(&self, text: &str) -> bool {
-        Region::new(text).find(&self.name, 0).is_some()
+    /// Returns `true` if the text contains the name anywhere.
+    ///
+    /// # Errors
+    /// Returns an error if this takes more steps than are left.
+    pub(crate) fn appears_anywhere_in(
+        &self,
+        text: &Searchable,
+        steps: &mut Steps,
+    ) -> Result<bool, NoSteps> {
+        let found = text.find(&self.name, 0..text.bytes.len(), steps)?;
+        Ok(found.is_some())
     }
 
-    /// Returns `true` if the text begins with the name, perhaps in quotes.
-    fn begins(&self, text: &str) -> bool {
-        let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| is_word(char::from(*byte)));
-        let mut matched = 0;
-        let mut is_edge = true;
-        for byte in text.bytes() {
-            if is_ignored(byte) {
-                is_edge = true;
-                continue;
-            }
-            match self.name.get(matched) {
-                None => return is_edge || !(is_word(Some(&byte)) && is_word(self.name.last())),
-                Some(expected) if *expected == byte => {
-                    matched += 1;
-                    is_edge = false;
-                }
-                Some(_) if matched == 0 && b"\"'`*_<([{".contains(&byte) => {}
-                Some(_) => return false,
-            }
-        }
-        matched == self.name.len()
-    }
-
-    fn values_appear_in(&self, region: &Region) -> bool {
-        let mut at = 0;
+    fn values_appear_in(
+        &self,
+        text: &Searchable,
+        region: &Range<usize>,
+        steps: &mut Steps,
+    ) -> Result<bool, NoSteps> {
+        let mut at = region.start;
         let mut restarts = 0;
         for value in &self.values {
-            let from_here = region.find_lines(value, at);
-            let found = from_here.or_else(|| {
+            let mut found = text.find_lines(value, at..region.end, steps)?;
+            if found.is_none() && at > region.start {
                 restarts += 1;
-                region.find_lines(value, 0)
-            });
+                found = text.find_lines(value, region.clone(), steps)?;
+            }
             match found {
                 Some(end) => at = end,
-                None => return false,
+                None => return Ok(false),
             }
             // Further search would take too long.
             if restarts > RESTARTS {
-                return true;
+                return Ok(true);
             }
         }
-        true
+        Ok(true)
     }
 }
 
@@ -402,74 +389,130 @@ fn is_ignored(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | 4)
 }
 
-struct Region {
-    bytes: Vec<u8>,
-    /// The bytes before which no word continues.
-    edges: Vec<bool>,
+/// The steps that searches may still take: about one for each byte.
+#[derive(Clone, Debug)]
+pub(crate) struct Steps(pub(crate) usize);
+
+/// A search takes more steps than are left.
+pub(crate) struct NoSteps;
+
+/// The steps of a search in a short text.
+const STEPS_OF_SEARCH: usize = 32;
+
+impl Steps {
+    fn take(&mut self, steps: usize) -> Result<(), NoSteps> {
+        let left = self.0.checked_sub(steps);
+        self.0 = left.unwrap_or_default();
+        left.map(drop).ok_or(NoSteps)
+    }
 }
 
-impl Region {
-    fn new(text: &str) -> Self {
-        let mut region = Self {
+/// A normalized text without what only separates words.
+#[derive(Clone, Debug)]
+pub(crate) struct Searchable {
+    bytes: Vec<u8>,
+    /// Whether no word continues before a byte.
+    edges: Vec<bool>,
+    marks: Vec<Mark>,
+}
+
+/// A marker, or a near miss of a start marker.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    kind: char,
+    /// The index of the byte behind it.
+    behind: usize,
+}
+
+impl Searchable {
+    pub(crate) fn new(text: &str) -> Self {
+        let mut searchable = Self {
             bytes: Vec::with_capacity(text.len()),
             edges: Vec::with_capacity(text.len()),
+            marks: Vec::new(),
         };
         let is_word = |byte: u8| is_word(char::from(byte));
         let mut before = b' ';
         for byte in text.bytes() {
             if !is_ignored(byte) {
-                region.bytes.push(byte);
-                region.edges.push(!(is_word(before) && is_word(byte)));
+                searchable.bytes.push(byte);
+                searchable.edges.push(!(is_word(before) && is_word(byte)));
+            }
+            let kind = char::from(byte);
+            if [START, END, NEAR_START].contains(&kind) {
+                let behind = searchable.bytes.len();
+                searchable.marks.push(Mark { kind, behind });
             }
             before = byte;
         }
-        region
+        searchable
+    }
+
+    fn is_edge(&self, at: usize) -> bool {
+        self.edges.get(at).is_none_or(|edge| *edge)
+    }
+
+    /// Returns `true` if the name is at this place, perhaps in quotes.
+    fn has_name_at(&self, at: usize, name: &[u8], steps: &mut Steps) -> Result<bool, NoSteps> {
+        let Some(first) = name.first() else {
+            return Ok(true);
+        };
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let is_before = |byte: &&u8| *byte != first && b"\"'`*_<([{".contains(byte);
+        let before = rest.iter().take_while(is_before).count();
+        steps.take(before + name.len())?;
+        let begins = rest
+            .get(before..)
+            .is_some_and(|rest| rest.starts_with(name));
+        Ok(begins && self.is_edge(at + before + name.len()))
     }
 
     /// Returns the end of the last line, if all lines appear in order.
-    fn find_lines(&self, lines: &[Vec<u8>], from: usize) -> Option<usize> {
-        lines.iter().try_fold(from, |at, line| self.find(line, at))
+    fn find_lines(
+        &self,
+        lines: &[Vec<u8>],
+        region: Range<usize>,
+        steps: &mut Steps,
+    ) -> Result<Option<usize>, NoSteps> {
+        let mut at = region.start;
+        for line in lines {
+            match self.find(line, at..region.end, steps)? {
+                Some(end) => at = end,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(at))
     }
 
-    /// Returns the end of the first match at word boundaries. The time is linear in the searched text (Knuth, Morris
-    /// and Pratt).
-    fn find(&self, sought: &[u8], from: usize) -> Option<usize> {
+    /// Returns the end of the first match at word boundaries.
+    fn find(
+        &self,
+        sought: &[u8],
+        region: Range<usize>,
+        steps: &mut Steps,
+    ) -> Result<Option<usize>, NoSteps> {
         if sought.is_empty() {
-            return Some(from);
+            return Ok(Some(region.start));
         }
-        // For each prefix length: the length of the next shorter prefix that is also a suffix.
-        let mut shorter = vec![0; sought.len() + 1];
-        let mut length = 0;
-        for at in 1..sought.len() {
-            length = longer(sought, &shorter, length, sought.get(at));
-            if let Some(entry) = shorter.get_mut(at + 1) {
-                *entry = length;
+        let finder = Finder::new(sought);
+        let mut from = region.start;
+        while let Some(rest) = self.bytes.get(from..region.end) {
+            let found = finder.find(rest);
+            let scanned = found.map_or(rest.len(), |at| at + sought.len());
+            steps.take(scanned + STEPS_OF_SEARCH)?;
+            let Some(at) = found.map(|at| from + at) else {
+                break;
+            };
+            if self.is_edge(at) && self.is_edge(at + sought.len()) {
+                return Ok(Some(at + sought.len()));
             }
+            // A match begins at an edge.
+            let behind = self.edges.get(at + 1..).unwrap_or_default();
+            let inside = behind.iter().take_while(|edge| !**edge).count();
+            steps.take(inside)?;
+            from = at + 1 + inside;
         }
-        let is_edge = |at: usize| self.edges.get(at).is_none_or(|edge| *edge);
-        length = 0;
-        for at in from..self.bytes.len() {
-            length = longer(sought, &shorter, length, self.bytes.get(at));
-            if length == sought.len() {
-                if is_edge(at + 1 - length) && is_edge(at + 1) {
-                    return Some(at + 1);
-                }
-                length = shorter.get(length).copied().unwrap_or_default();
-            }
-        }
-        None
-    }
-}
-
-fn longer(sought: &[u8], shorter: &[usize], mut length: usize, byte: Option<&u8>) -> usize {
-    loop {
-        if sought.get(length) == byte {
-            return length + 1;
-        }
-        if length == 0 {
-            return 0;
-        }
-        length = shorter.get(length).copied().unwrap_or_default();
+        Ok(None)
     }
 }
 

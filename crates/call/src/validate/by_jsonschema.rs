@@ -1,21 +1,30 @@
 //! Validation by the crate `jsonschema`, with our own messages.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
-use jsonschema::{ValidationError, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 use crate::argument_error::{joined, quoted, shown};
 use crate::pointer::escape;
 use crate::schema::Schema;
 use crate::spec_error::SpecError;
-use crate::validate::InvalidValue;
+use crate::validate::steps::{self, Purpose, TooManySteps};
+use crate::validate::{InvalidValue, NotValidated};
 
 /// The maximum depth of unions that are searched for the cause of an error.
 const DEEPEST: usize = 8;
 
-pub(crate) struct Compiled(Validator);
+/// The maximum number of places whose error contains the bounds that the schema states there: each is searched for.
+const BOUNDED: usize = 64;
+
+pub(crate) struct Compiled {
+    validator: Validator,
+    /// The schema as it was compiled.
+    document: Value,
+    has_names: bool,
+}
 
 impl Compiled {
     /// Compiles a schema. References to other documents are never fetched.
@@ -26,24 +35,49 @@ impl Compiled {
         let mut document = schema.document().clone();
         let has_old_tuples = document.get("$schema").is_none();
         modernize(&mut document, has_old_tuples, 0);
-        let validator = jsonschema::options().offline().build(&document);
-        validator.map(Self).map_err(|error| {
+        let patterns = PatternOptions::fancy_regex().backtrack_limit(steps::BACKTRACKS);
+        let options = jsonschema::options().offline();
+        let validator = options.with_pattern_options(patterns).build(&document);
+        let validator = validator.map_err(|error| {
             let at = error.instance_path().as_str().to_owned();
             SpecError::new(at, format!("invalid JSON Schema: {error}"))
+        })?;
+        Ok(Self {
+            validator,
+            has_names: steps::has_names(&document),
+            document,
         })
     }
 
     /// Returns the violations. `schema` is the one that was compiled.
-    pub(crate) fn validate(&self, schema: &Schema, arguments: &Value) -> Vec<InvalidValue> {
+    ///
+    /// # Errors
+    /// Returns an error if this takes too many steps.
+    pub(crate) fn validate(
+        &self,
+        schema: &Schema,
+        arguments: &Value,
+    ) -> Result<Vec<InvalidValue>, NotValidated> {
+        self.check(arguments, Purpose::Decide)?;
+        if self.validator.is_valid(arguments) {
+            return Ok(Vec::new());
+        }
+        self.check(arguments, Purpose::List)?;
         let mut found = Found {
             schema,
             invalid: Vec::new(),
             known: HashSet::new(),
+            bounds: HashMap::new(),
         };
-        for error in self.0.iter_errors(arguments) {
+        for error in self.validator.iter_errors(arguments) {
             add(&error, &mut found, 0);
         }
-        found.invalid
+        Ok(found.invalid)
+    }
+
+    fn check(&self, arguments: &Value, purpose: Purpose) -> Result<(), NotValidated> {
+        steps::check(&self.document, self.has_names, arguments, purpose)
+            .map_err(|TooManySteps| NotValidated::TooManySteps)
     }
 }
 
@@ -52,6 +86,19 @@ struct Found<'s> {
     schema: &'s Schema,
     invalid: Vec<InvalidValue>,
     known: HashSet<InvalidValue>,
+    /// The expectation of the schema at a place.
+    bounds: HashMap<String, Option<String>>,
+}
+
+impl Found<'_> {
+    /// Describes what is expected at a place, with bounds, if it is one of the first.
+    fn expected(&mut self, pointer: &str) -> Option<&str> {
+        if !self.bounds.contains_key(pointer) && self.bounds.len() < BOUNDED {
+            let expected = self.schema.expected(pointer);
+            self.bounds.insert(pointer.to_owned(), expected);
+        }
+        self.bounds.get(pointer)?.as_deref()
+    }
 }
 
 fn add(error: &ValidationError<'_>, found: &mut Found<'_>, depth: usize) {
@@ -64,7 +111,7 @@ fn add(error: &ValidationError<'_>, found: &mut Found<'_>, depth: usize) {
             format!("{pointer}/{}", escape(name))
         }
     };
-    let mut push = |pointer: String, message: String, is_missing| {
+    let push = |found: &mut Found<'_>, pointer: String, message: String, is_missing| {
         let violation = InvalidValue {
             pointer,
             message,
@@ -77,11 +124,11 @@ fn add(error: &ValidationError<'_>, found: &mut Found<'_>, depth: usize) {
     match error.kind() {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            push(below(name), "is missing".to_owned(), true);
+            push(found, below(name), "is missing".to_owned(), true);
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             for name in unexpected {
-                push(below(name), "not allowed here".to_owned(), false);
+                push(found, below(name), "not allowed here".to_owned(), false);
             }
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
@@ -94,7 +141,7 @@ fn add(error: &ValidationError<'_>, found: &mut Found<'_>, depth: usize) {
                 _ => {
                     let value = quoted(&error.instance().to_string());
                     let message = format!("{value} matches none of the allowed forms");
-                    push(pointer.to_owned(), message, false);
+                    push(found, pointer.to_owned(), message, false);
                 }
             }
         }
@@ -102,12 +149,12 @@ fn add(error: &ValidationError<'_>, found: &mut Found<'_>, depth: usize) {
             let mut message = sentence(kind, error);
             if let Kind::Type { kind } = kind {
                 let kinds = types(kind);
-                let expected = found.schema.expected(pointer);
+                let expected = found.expected(pointer);
                 if let Some(bounded) = expected.filter(|words| words.starts_with(&kinds)) {
-                    message = message.replacen(&kinds, &bounded, 1);
+                    message = message.replacen(&kinds, bounded, 1);
                 }
             }
-            push(pointer.to_owned(), message, false);
+            push(found, pointer.to_owned(), message, false);
         }
     }
 }

@@ -184,8 +184,10 @@ impl<O: ResponseSink> Reply<O> {
             return false;
         }
         let guard = self.native.guard.get_or_insert_with(|| self.plan.guard());
-        let is_echo = |call: &RescuedCall| guard.echo_of_arguments(&call.name, &call.arguments);
-        !calls.iter().any(|call| is_echo(call).is_some())
+        let mut echoes = calls
+            .iter()
+            .filter_map(|call| guard.echo_of_arguments(&call.name, &call.arguments));
+        echoes.next().is_none()
     }
 
     fn send_native_text(&mut self, text: &str) {

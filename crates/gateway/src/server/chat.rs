@@ -14,7 +14,7 @@ use crate::api::ClientApi;
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::server::body::{Body, Response};
-use crate::server::chat::prepare::{Task, prepared};
+use crate::server::chat::prepare::{Task, in_place, prepared};
 use crate::server::chat::streamed::{Run, stream};
 use crate::server::constrained::ConstrainedRequest;
 use crate::server::endpoint::Endpoint;
@@ -111,7 +111,7 @@ async fn complete(
         let bytes = answer.whole(shared.config.limits.answer).await?;
         guard.model_reply(&bytes);
         guard.first_piece();
-        let end = asked.whole(&bytes);
+        let end = in_place(asked.takes_long(bytes.len()), || asked.whole(&bytes));
         guard.report.counts = asked.counts();
         match end {
             AskEnd::Done => {

@@ -256,7 +256,7 @@ fn ends_of_the_server() {
     let plan = plan(&json!({}), &streaming());
     let open = "!!!GADGET_START:write\n!!!ARG:path\nab";
     let started = |text: &str| Stream::new().texts([text]);
-    const NO_CHOICES: &str = r#""" error: the model server returned no choices"#;
+    let no_choices = r#""" error: the model server returned no choices"#;
     let error = r#"{"error":{"message":"overloaded","type":"server_error","code":503}}"#;
     let native = r#""Hi." error: the model server returned a native tool call although it was offered no tools: turn off its tool parsing"#;
     let cases = [
@@ -269,8 +269,8 @@ fn ends_of_the_server() {
             r#""" write({"path":"ab"]) length"#,
         ),
         // Without a choice.
-        (Stream::new().done(), false, NO_CHOICES),
-        (Stream::new().usage(7).done(), false, NO_CHOICES),
+        (Stream::new().done(), false, no_choices),
+        (Stream::new().usage(7).done(), false, no_choices),
         // The stream is truncated.
         (
             started("Hi."),

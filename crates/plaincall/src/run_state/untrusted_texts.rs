@@ -127,6 +127,7 @@ impl RunState {
         let Some(untrusted) = &mut self.untrusted else {
             return;
         };
+        untrusted.guard.begin_reply();
         if take(&mut untrusted.kept) > untrusted.limit {
             untrusted.guard.lose_track();
         }
@@ -152,7 +153,7 @@ impl RunState {
     /// Returns why a complete call is held, if it is: it appears in untrusted text, or may have been meant to end earlier. Text
     /// that the model receives later does not count, because the model cannot have copied the call from it.
     pub(super) fn held(
-        &self,
+        &mut self,
         call: CallIndex,
         echo: Option<HeldReason>,
         suspect: Option<SuspectMarker>,
@@ -163,11 +164,12 @@ impl RunState {
     }
 
     pub(super) fn echo_of(
-        &self,
-        find: impl FnOnce(&EchoGuard) -> Option<Echo>,
+        &mut self,
+        find: impl FnOnce(&mut EchoGuard) -> Option<Echo>,
     ) -> Option<HeldReason> {
-        let untrusted = self.untrusted.as_ref()?;
-        Some(untrusted.reason_of(find(&untrusted.guard)?))
+        let untrusted = self.untrusted.as_mut()?;
+        let found = find(&mut untrusted.guard)?;
+        Some(untrusted.reason_of(found))
     }
 
     /// Takes the result of a submitted call. Only the text from which a call could be copied stays here.
@@ -188,10 +190,9 @@ impl RunState {
         Some(whole)
     }
 
-    pub(super) fn mention_of(&self, call: CallIndex) -> Option<HeldReason> {
-        let untrusted = self.untrusted.as_ref()?;
-        let name = &self.calls.get(call.index())?.name;
-        Some(untrusted.reason_of(untrusted.guard.mentions(name)?))
+    pub(super) fn mention_of(&mut self, call: CallIndex) -> Option<HeldReason> {
+        let name = Arc::clone(&self.calls.get(call.index())?.name);
+        self.echo_of(|guard| guard.mentions(&name))
     }
 
     /// Emits the event of a call that waits for approval.

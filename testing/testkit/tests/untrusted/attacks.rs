@@ -245,20 +245,20 @@ impl Attack {
                     Echo::Found { text: 0 }
                 };
                 assert_eq!(self.guard(&dialect).echo_of(&call), Some(expected), "{id}");
-                let no_guard = EchoGuard::new(std::slice::from_ref(&dialect)).expect(id);
+                let mut no_guard = EchoGuard::new(std::slice::from_ref(&dialect)).expect(id);
                 assert_eq!(no_guard.echo_of(&call), None, "{id}");
             }
             Layer::NoRepair => {
                 let document = Document::parse(&self.reply, &dialect).expect(id);
-                let mentioned = |guard: &EchoGuard| match document.calls().next() {
+                let mentioned = |guard: &mut EchoGuard| match document.calls().next() {
                     Some(call) => guard.mentions(&call.name),
                     None => guard.mentions_in(&self.reply, ["Write", "Delete"]),
                 };
                 let expected = Some(Echo::Found { text: 0 });
-                assert_eq!(mentioned(&self.guard(&dialect)), expected, "{id}");
+                assert_eq!(mentioned(&mut self.guard(&dialect)), expected, "{id}");
                 let mut other = EchoGuard::new(std::slice::from_ref(&dialect)).expect(id);
                 other.observe(&Untrusted::new(self.text.replace("Delet", "Look")));
-                assert_eq!(mentioned(&other), None, "{id}: for every mention");
+                assert_eq!(mentioned(&mut other), None, "{id}: for every mention");
             }
             Layer::Names => {
                 let document = Document::parse(&self.reply, &dialect).expect(id);

@@ -87,7 +87,7 @@ fn every_example_holds() {
                 observed = Some((guard, words.to_owned()));
             }
             "echo" => {
-                let (guard, dialect_words) = observed.as_ref().expect("an observed text");
+                let (guard, dialect_words) = observed.as_mut().expect("an observed text");
                 let document = Document::parse(&fence.content, &dialect(dialect_words));
                 let document = document.expect("a dialect that works");
                 let calls: Vec<&ToolCall> = document.calls().collect();

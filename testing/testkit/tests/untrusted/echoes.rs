@@ -142,7 +142,7 @@ fn keys_custom_markers_and_syntaxes() {
 #[test]
 fn a_marker_that_no_line_holds_makes_every_call_an_echo() {
     let dialect = Dialect::block().start("<<<\u{2028}START:");
-    let guard = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
+    let mut guard = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
     let call = first_call("<<<\u{2028}START:a\n!!!GADGET_END", &dialect);
     assert_eq!(guard.echo_of(&call), Some(Echo::LostTrack));
 }
@@ -218,6 +218,7 @@ proptest! {
         prop_assert_eq!(kept.len(), page.len() - "before".len() - line_end.len());
         let mut again = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
         again.observe(&kept);
+        prop_assert_eq!(again.echo_of(&call), Some(Echo::Found { text: 0 }));
         prop_assert_eq!(format!("{again:?}"), format!("{whole:?}"));
 
         let other = reply.replace(":Run", ":Walk");

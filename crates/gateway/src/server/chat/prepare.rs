@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plaincall_wire::openai::ErrorObject;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 use crate::adapter::{Ask, Asked, Host, Prepared};
 use crate::api::ClientApi;
@@ -70,6 +72,16 @@ pub(in crate::server) async fn without_blocking<T: Send + 'static>(
     })
 }
 
+/// Does work that cannot move to another thread. If it takes long, other requests get another thread, unless the runtime has
+/// only one.
+pub(in crate::server) fn in_place<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
+    let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    match flavor {
+        Ok(RuntimeFlavor::MultiThread) if takes_long => block_in_place(work),
+        _ => work(),
+    }
+}
+
 fn rejected(error: GatewayError) -> PreparedRequest {
     PreparedRequest {
         model: String::new(),
@@ -102,4 +114,28 @@ fn prepare(shared: &Shared, api: ClientApi, body: Vec<u8>, caller: &str) -> Prep
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |time| time.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::in_place;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn other_requests_do_not_wait_for_long_work() {
+        let (other, done) = mpsc::channel();
+        let long = tokio::spawn(async move {
+            // The only thread of the runtime must run this while the work below waits for it.
+            tokio::spawn(async move { other.send(()) });
+            in_place(true, || done.recv_timeout(Duration::from_mins(1)))
+        });
+        assert_eq!(long.await.unwrap(), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_runtime_with_one_thread_does_the_work() {
+        assert_eq!(in_place(true, || 1), 1);
+    }
 }

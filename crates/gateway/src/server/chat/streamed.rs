@@ -14,6 +14,7 @@ use crate::api::encoder::keep_alive_comment;
 use crate::error::GatewayError;
 use crate::reply::Flow;
 use crate::server::body::{Body, Response};
+use crate::server::chat::prepare::in_place;
 use crate::server::constrained::ConstrainedRequest;
 use crate::server::produced_body::{BodySender, ProducedBody};
 use crate::server::report::RequestGuard;
@@ -91,7 +92,7 @@ impl Run {
             return None;
         }
         if let Err(error) = self.step().await {
-            self.conclude(|asked| asked.end(Some(error)));
+            self.conclude(0, |asked| asked.end(Some(error)));
         }
         self.guard.report.counts = self.request.asked.counts();
         if !self.is_asking && !self.request.asked.free() {
@@ -117,7 +118,7 @@ impl Run {
             if answer.is_json() {
                 let body = answer.whole(self.shared.config.limits.answer).await?;
                 self.guard.model_reply(&body);
-                self.conclude(|asked| asked.whole(&body));
+                self.conclude(body.len(), |asked| asked.whole(&body));
             } else {
                 self.answer = Some(answer);
             }
@@ -135,7 +136,8 @@ impl Run {
         let has_ended = match piece {
             Some(piece) => {
                 self.guard.model_reply(&piece);
-                match self.request.asked.feed(&piece) {
+                let asked = &mut self.request.asked;
+                match in_place(asked.takes_long(piece.len()), || asked.feed(&piece)) {
                     Flow::Continue => false,
                     Flow::Stop => true,
                     Flow::UsageOnly => {
@@ -147,16 +149,18 @@ impl Run {
             None => true,
         };
         if has_ended {
-            self.conclude(|asked| asked.end(None));
+            self.conclude(0, |asked| asked.end(None));
         }
         Ok(())
     }
 
-    fn conclude(&mut self, end: impl FnOnce(&mut Asked) -> AskEnd) {
+    /// Ends the answer with the last bytes, so many.
+    fn conclude(&mut self, bytes: usize, end: impl FnOnce(&mut Asked) -> AskEnd) {
         // Drops the rest of the answer.
         self.answer = None;
         self.late = None;
-        match end(&mut self.request.asked) {
+        let asked = &mut self.request.asked;
+        match in_place(asked.takes_long(bytes), || end(asked)) {
             AskEnd::Done => self.ended = Some(Ok(())),
             AskEnd::Refused(error) => self.ended = Some(Err(error)),
             AskEnd::Again => self.is_asking = true,
