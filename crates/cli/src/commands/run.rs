@@ -298,7 +298,15 @@ async fn start(
     }
     gate.set_directories(run.directories());
     drop(gate);
-    play::play(displays, run, reply, options, beginning, &mut interrupts).await
+    Box::pin(play::play(
+        displays,
+        run,
+        reply,
+        options,
+        beginning,
+        &mut interrupts,
+    ))
+    .await
 }
 
 /// Removes the empty log of a run that could not start, so that the next run can create it.
