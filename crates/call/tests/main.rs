@@ -5,6 +5,7 @@ mod binding;
 mod calls;
 mod coerce;
 mod decimals;
+mod decisions;
 mod definitions;
 mod ids;
 mod invented;

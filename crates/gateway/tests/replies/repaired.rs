@@ -289,7 +289,9 @@ fn calls_in_other_formats() {
         let expected = format!("{text:?} stop");
         check_rounds(&page, &[text], &expected, &[]);
         let expected = format!("{text:?} add({{\"a\":5}}) tool_calls");
-        check_rounds(&json!({}), &[&format!("{text}{ADD}")], &expected, &[]);
+        let before = format!("{text}{ADD}");
+        let reason = "looks like the start of a call";
+        check_rounds(&json!({}), &[&before, ADD], &expected, &[reason]);
     }
 }
 
