@@ -71,7 +71,8 @@ struct Starts {
     own: Vec<String>,
     /// The start markers of the syntax that the dialect does not have.
     other: Vec<String>,
-    has_reasoning: bool,
+    /// Whether the dialect has the default markers of reasoning.
+    has_default_reasoning: bool,
 }
 
 impl Outside {
@@ -90,7 +91,9 @@ impl Outside {
             near: NearMisses::new(&dialect.without_reasoning())?,
             own: starts(dialect)?,
             other,
-            has_reasoning: dialect.reasoning_markers().is_some(),
+            has_default_reasoning: dialect
+                .reasoning_markers()
+                .is_some_and(|[open, _]| open.eq_ignore_ascii_case(OPENINGS[0][0])),
         };
         Ok(Self {
             markers: Arc::new(markers),
@@ -252,7 +255,7 @@ impl Outside {
                 begun.push_str(&text.to_ascii_lowercase());
                 let first =
                     begun.trim_start_matches(|c: char| c.is_whitespace() || is_invisible(c));
-                let skipped = usize::from(!self.markers.has_reasoning);
+                let skipped = usize::from(!self.markers.has_default_reasoning);
                 let mut openings = OPENINGS.iter().skip(skipped);
                 if let Some([open, close]) =
                     openings.clone().find(|[open, _]| first.starts_with(open))
