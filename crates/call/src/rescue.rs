@@ -25,6 +25,8 @@ use crate::tool::lookup::ToolLookup;
 
 /// The maximum length of a text that is held back, in bytes.
 const MAX_HELD: usize = 1 << 20;
+/// The maximum length of the white space and the special tokens after a call, in bytes. All of it is examined with each piece.
+const LONGEST_TAIL: usize = 4096;
 /// The maximum length of a special token, in bytes.
 const LONGEST_TOKEN: usize = 64;
 
@@ -307,7 +309,8 @@ impl State {
             _ => self.held.push(Rescued::Text(text.to_owned())),
         }
         let last = self.held.last().map_or("", Rescued::source);
-        if rest_of_tokens(last).is_none_or(|rest| rest.len() > LONGEST_TOKEN) {
+        let is_too_long = last.len() > LONGEST_TAIL;
+        if is_too_long || rest_of_tokens(last).is_none_or(|rest| rest.len() > LONGEST_TOKEN) {
             self.release();
         }
         self.limit();
