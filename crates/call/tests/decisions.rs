@@ -193,7 +193,7 @@ fn attacks_and_controls() {
         expect("a document", format!("{runs:?}"), &format!("{expected:?}"));
         let row = Extractor::new(
             &case.dialect,
-            case.check(),
+            case.unclosed,
             Some(Arc::clone(&tools)),
             case.stop,
         );

@@ -79,8 +79,6 @@ pub struct Reply<O> {
     ids: CallIds,
     round: Round,
     native: Native,
-    /// Whether the answer of the model server is complete.
-    is_whole: bool,
     repairs: u32,
     sent: u64,
     last_id: String,
@@ -139,7 +137,6 @@ impl<O: ResponseSink> Reply<O> {
             ids: CallIds::new(seed, taken),
             round: Round::new(&plan),
             native: Native::new(&plan),
-            is_whole: false,
             repairs: 0,
             sent: 0,
             last_id: String::new(),
@@ -361,7 +358,6 @@ impl<O: ResponseSink> Reply<O> {
             usage: completion.usage.clone(),
             ..ChatCompletionChunk::default()
         };
-        self.is_whole = true;
         self.push(chunk);
         self.end(Ok(()))
     }
