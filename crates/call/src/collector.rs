@@ -29,7 +29,8 @@ pub struct Collector {
     ids: Ids,
     calls: usize,
     open: Option<Open>,
-    outside: Option<Outside>,
+    /// Boxed, because futures that read replies hold several collectors.
+    outside: Option<Box<Outside>>,
     /// The first call that a stray close marker of reasoning makes doubtful (`spec/common.md` 5.2).
     doubtful_from: usize,
 }
@@ -118,18 +119,18 @@ impl Collector {
 
     /// Also reads the text outside calls, on which the decision about the calls depends.
     pub(crate) fn with_outside(mut self, outside: Option<Outside>) -> Self {
-        self.outside = outside;
+        self.outside = outside.map(Box::new);
         self
     }
 
     /// Ends the reply. Returns the same as [`push`](Self::push).
     pub(crate) fn finish(&mut self) -> Option<Collected> {
-        let is_stray = self.outside.as_mut().is_some_and(Outside::finish);
+        let is_stray = self.outside.as_deref_mut().is_some_and(Outside::finish);
         is_stray.then(|| self.stray_close()).flatten()
     }
 
     pub(crate) fn is_after_broken_start(&self) -> bool {
-        self.outside.as_ref().is_some_and(Outside::is_broken)
+        self.outside.as_deref().is_some_and(Outside::is_broken)
     }
 
     fn stray_close(&mut self) -> Option<Collected> {
@@ -227,7 +228,7 @@ impl Collector {
             span,
         };
         self.calls += 1;
-        let before = self.outside.as_mut().map(Outside::call);
+        let before = self.outside.as_deref_mut().map(Outside::call);
         let open = Open::new(started.clone(), header, diagnostics, self.limits);
         self.open = Some(Open {
             before: before.unwrap_or_default(),
