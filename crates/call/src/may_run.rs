@@ -93,7 +93,8 @@ pub struct Bound {
     pub tool: usize,
     /// The arguments.
     pub arguments: Arc<Arguments>,
-    /// Text that was probably meant to end the call earlier. Such a call runs only if the gate approves this very call.
+    /// Text in a value that was probably meant to end the call earlier, or the start of another call. Such a call runs only if the
+    /// gate approves this very call.
     pub held: Option<SuspectMarker>,
 }
 
