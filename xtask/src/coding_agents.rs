@@ -36,7 +36,7 @@ fn isolated() -> Command {
 
 /// Returns the job of an ordinary run.
 pub(crate) fn job() -> Job {
-    agents("coding-agents", "opencode", || test(&DAILY, None))
+    agents("coding-agents", "opencode", || test(&DAILY, None)).least_tests(1)
 }
 
 /// Returns the job of a nightly run.
@@ -44,6 +44,7 @@ pub(crate) fn nightly() -> Job {
     agents("other-coding-agents", "qwen-code and Codex", || {
         test(&NIGHTLY, None)
     })
+    .least_tests(2)
 }
 
 /// Returns the job that runs Claude Code, which the user has installed.

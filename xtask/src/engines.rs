@@ -49,7 +49,7 @@ pub(crate) fn figures() -> Job {
 
 fn engines(group: &'static str, name: &str, seconds: u32, work: fn() -> Result<(), String>) -> Job {
     let job = Job::new(group, name, seconds, work).gigabytes(2);
-    job.needs(&[python::UV, suites::BUILD])
+    job.needs(&[python::UV, suites::BUILD]).least_tests(1)
 }
 
 fn compare([cases, requests]: [&str; 2]) -> Result<(), String> {

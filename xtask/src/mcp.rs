@@ -30,5 +30,5 @@ pub(crate) fn job() -> Job {
             .arg(root().join(CLIENTS).join("tools.toml"));
         step(CLIENT, &mut client)
     });
-    job.needs(&[node::PACKAGES, suites::BUILD])
+    job.needs(&[node::PACKAGES, suites::BUILD]).least_tests(1)
 }

@@ -39,6 +39,7 @@ pub(crate) fn jobs() -> Vec<Job> {
     let browser = [PACKAGE, suites::BUILD, browser::CHROMIUM];
     vec![
         Job::new("builds", PACKAGE, 20, build).needs(&[wasm::MODULES]),
+        wasm::sizes(),
         tests.needs(&browser).gigabytes(2),
         vectors.needs(&browser).gigabytes(2),
     ]

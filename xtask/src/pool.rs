@@ -28,6 +28,10 @@ pub(crate) struct Job {
     compiles: bool,
     /// It is run only because others need it.
     is_only_needed: bool,
+    /// Its log is shown although it passes.
+    shows_log: bool,
+    /// The least number of tests that its log states: a filter that matches nothing is an error.
+    least_tests: u64,
     work: Work,
 }
 
@@ -57,6 +61,8 @@ impl Job {
             gigabytes: 1,
             compiles: false,
             is_only_needed: false,
+            shows_log: false,
+            least_tests: 0,
             work: Box::new(work),
         }
     }
@@ -75,6 +81,22 @@ impl Job {
 
     pub(crate) fn gigabytes(self, gigabytes: u32) -> Self {
         Self { gigabytes, ..self }
+    }
+
+    /// Shows its log also if it passes, for figures.
+    pub(crate) fn shows_log(self) -> Self {
+        Self {
+            shows_log: true,
+            ..self
+        }
+    }
+
+    /// Fails if its log states fewer passed tests.
+    pub(crate) fn least_tests(self, least_tests: u64) -> Self {
+        Self {
+            least_tests,
+            ..self
+        }
     }
 
     /// No other job compiles at the same time: cargo would wait for it, and both cores are busy.
@@ -318,6 +340,8 @@ fn work(state: &Mutex<State>, changed: &Condvar, gigabytes: u32, logs: &Path) {
             group,
             name,
             is_only_needed,
+            shows_log,
+            least_tests,
             work,
             ..
         } = job;
@@ -337,12 +361,20 @@ fn work(state: &Mutex<State>, changed: &Condvar, gigabytes: u32, logs: &Path) {
             Err(error) => (Err(error), 0.0),
         };
         let seconds = begun.elapsed().as_secs_f64();
-        let text = fs::read_to_string(&path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
+        let tests = tests(&text);
+        let result = match result {
+            Ok(_) if tests < least_tests && !text.contains("SKIPPED") => {
+                Err(format!("{tests} tests passed, not {least_tests} or more"))
+            }
+            result => result,
+        };
         let mut locked = lock(state);
         let has_passed = result.is_ok();
         match result {
             Ok(more) => {
-                for line in text.lines().filter(|line| line.contains("SKIPPED")) {
+                let is_shown = |line: &&str| shows_log || line.contains("SKIPPED");
+                for line in text.lines().filter(is_shown) {
                     println!("{line}");
                 }
                 println!("{seconds:7.1} s {processor:7.1} of processors  {group}: {name}");
@@ -357,7 +389,7 @@ fn work(state: &Mutex<State>, changed: &Condvar, gigabytes: u32, logs: &Path) {
             name,
             seconds,
             processor,
-            tests: tests(&text),
+            tests,
             has_passed,
         });
         drop(locked);
@@ -546,6 +578,7 @@ mod tests {
         let jobs = vec![
             Job::new("a", "fails", 1, || Err("no".to_owned())),
             Job::new("a", "panics", 1, || panic!("at the disco")),
+            Job::new("a", "no tests", 1, || Ok(())).least_tests(1),
             Job::new("a", "after", 1, note("after")).needs(&["fails"]),
             Job::with_more("b", "first", 1, move || {
                 Ok(vec![Job::new("b", "more", 1, more)])
@@ -561,7 +594,10 @@ mod tests {
         state.table.sort_unstable();
         let (passed, mut failed) = state.outcome();
         failed.sort_unstable();
-        assert_eq!((passed, failed), (2, vec!["after", "fails", "panics"]));
+        assert_eq!(
+            (passed, failed),
+            (2, vec!["after", "fails", "no tests", "panics"])
+        );
         assert_eq!(*ran.lock().unwrap(), ["more"]);
         assert!(state.table[0].ends_with("FAILED"), "{:?}", state.table);
         assert!(state.table[1].ends_with("passed"), "{:?}", state.table);

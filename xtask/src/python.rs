@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use crate::pool::Job;
 use crate::step::step;
@@ -9,6 +10,8 @@ use crate::workspace::{at, root, target};
 
 /// The job that installs `uv`.
 pub(crate) const UV: &str = "uv";
+/// Held while packages are installed: jobs share some folders.
+static INSTALLING: Mutex<()> = Mutex::new(());
 /// The list that pins it.
 const LIST: &str = "xtask/dist/install.txt";
 
@@ -52,6 +55,7 @@ pub(crate) fn install_only(requirements: &Path, folder: &Path) -> Result<PathBuf
 }
 
 fn install_with(options: &[&str], requirements: &Path, folder: &Path) -> Result<PathBuf, String> {
+    let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     let programs = programs(folder)?;
     if !programs.join("python").exists() {
         let mut make = Command::new(tools()?.join("uv"));

@@ -25,7 +25,7 @@ pub(crate) fn job() -> Job {
         step("tests with Restate", tests.env("RESTATE_SERVER", server()?))
     });
     let needs = [node::PACKAGES, suites::BUILD, suites::SECOND_BUILD];
-    job.needs(&needs).gigabytes(3)
+    job.needs(&needs).gigabytes(3).least_tests(10)
 }
 
 /// Returns the job that kills workers and servers. `RESTATE_CASES` is the number of conversations.

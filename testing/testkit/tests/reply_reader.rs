@@ -78,13 +78,17 @@ fn lines<'i>(items: impl Iterator<Item = ReplyItem<'i>>) -> Vec<String> {
 }
 
 fn read(reader: &ReplyReader<ToolSet>, chunks: &[&[u8]], stop: Stop) -> Vec<String> {
+    lines(items(reader, chunks, stop).into_iter())
+}
+
+fn items(reader: &ReplyReader<ToolSet>, chunks: &[&[u8]], stop: Stop) -> Vec<ReplyItem<'static>> {
     let mut reader = reader.clone();
     let mut items: Vec<ReplyItem<'static>> = Vec::new();
     for chunk in chunks {
         items.extend(reader.feed(chunk).map(ReplyItem::into_owned));
     }
     items.extend(reader.finish(stop).items);
-    lines(items.into_iter())
+    items
 }
 
 /// Compares cuts of a text, and its calls with those of the document.
@@ -101,12 +105,16 @@ fn check(text: &str, dialect: &Dialect) {
             .calls()
             .map(|call| call_line(call.index, rule.bind(call, &tools, stop).as_ref()))
             .collect();
+        // No call of a whole text has started when its end of reasoning is read.
+        let mut decided = items(&reader, &[text.as_bytes()], stop);
+        ReplyItem::reject_reasoning(&mut decided);
+        let decided = lines(decided.into_iter());
         let is_call = |line: &&String| line.starts_with("call: ");
-        let read_calls: Vec<&String> = whole.iter().filter(is_call).collect();
-        if calls.iter().all(|call| whole.contains(call)) {
+        let read_calls: Vec<&String> = decided.iter().filter(is_call).collect();
+        if calls.iter().all(|call| decided.contains(call)) {
             assert!(read_calls.len() >= calls.len(), "{text}");
         } else {
-            panic!("{text}\n{calls:#?}\n{whole:#?}");
+            panic!("{text}\n{calls:#?}\n{decided:#?}");
         }
         let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
         assert_eq!(read(&reader, &bytes, stop), whole, "{text}");
