@@ -89,7 +89,8 @@ pub(crate) fn job() -> Job {
             Ok(())
         })
     });
-    job.needs(&[node::PACKAGES]).gigabytes(2).compiles()
+    // Mostly one core at a time, in folders of its own, so it may run beside another build.
+    job.needs(&[node::PACKAGES]).gigabytes(2)
 }
 
 /// Returns the job that checks the sizes of the modules, apart from the build, which others need.
