@@ -125,6 +125,11 @@ fn all(profile: &'static str) -> Vec<Job> {
         })
         .needs(&[suites::SECOND_BUILD])
         .compiles(),
+        Job::new("features", "decisions of tables", 30, || {
+            suites::decisions_of_tables()
+        })
+        .needs(&[suites::SECOND_BUILD])
+        .compiles(),
         oldest_rust::job(),
         other_targets::job(),
         deny::job(),

@@ -173,6 +173,12 @@ pub(crate) fn examples_of_rest() -> Result<(), String> {
     step("examples of tables and Restate", examples.args(REST))
 }
 
+/// Returns an error if tables decide otherwise about calls than the entry points that the ordinary tests compare.
+pub(crate) fn decisions_of_tables() -> Result<(), String> {
+    let mut test = linting_cargo(&["test", "--package", "plaincall-decisions"]);
+    step("decisions of tables", test.args(["--features", "tables"]))
+}
+
 /// Builds everything and returns the jobs of the programs.
 fn built(all: bool) -> Result<Vec<Job>, String> {
     let selection = [&["--workspace"], WITHOUT.as_slice(), &FEATURES].concat();
