@@ -1,4 +1,98 @@
-//! The replies and decisions for the packages.
+//! `replies.json`: replies and decisions for the tests of the packages in other languages.
 
-/// The number of replies that the ordinary test reads.
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::decision::{Decision, Outcome, Seen};
+use crate::differences::{ALLOWED, Difference, KNOWN};
+use crate::replies::model::tools;
+use crate::texts::Reply;
+use crate::tools::EFFECTS;
+
+/// The number of replies that the ordinary test reads, which the file contains.
 pub(crate) const SHARE: u64 = 250;
+
+/// What the packages read a reply with.
+const OF_PACKAGES: [&str; 2] = ["document", "reader"];
+
+/// Returns the line of a reply, with what a run does with its calls.
+pub(crate) fn line(number: u64, reply: &Reply, run: &Seen) -> Value {
+    json!({
+        "number": number,
+        "syntax": reply.syntax.name(),
+        "text": reply.text,
+        "stop": reply.stop().name(),
+        "calls": run.decisions.iter().map(call).collect::<Vec<_>>(),
+    })
+}
+
+fn call(decision: &Decision) -> Value {
+    let (outcome, reason) = match &decision.outcome {
+        Outcome::Runs => ("runs", None),
+        Outcome::Held(marker) => ("held", Some(marker)),
+        Outcome::Rejected(reason) => ("rejected", reason.as_ref()),
+    };
+    let is_rejected = outcome == "rejected";
+    json!({
+        "name": decision.name,
+        "decision": outcome,
+        "rule": decision.code(),
+        "reason": reason,
+        "arguments": decision.arguments.as_ref().filter(|_| !is_rejected),
+    })
+}
+
+/// Returns what the packages do otherwise, by a rule or not yet by one.
+fn differences() -> Vec<Value> {
+    let mut differences = Vec::new();
+    for known in KNOWN {
+        for name in OF_PACKAGES {
+            if known.entry_points.contains(&name) {
+                differences
+                    .push(json!({"by": name, "rule": known.expected, "reason": known.reason}));
+            }
+        }
+    }
+    let sent = ALLOWED.iter().find(|one| one.0 == Difference::AlreadySent);
+    let (_, reason) = sent.unwrap();
+    differences.push(json!({"by": "reader", "rule": "maybe-reasoning", "reason": reason}));
+    differences
+}
+
+/// Checks the file, or writes it if the environment asks for it.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the environment asks for a new file"
+)]
+pub(crate) fn check(lines: &[Value]) {
+    let effects = EFFECTS.map(|(name, effect)| (name.to_owned(), json!(effect.name())));
+    let effects = Value::Object(effects.into_iter().collect());
+    let mut text = format!("{{\n\"tools\": {},\n\"effects\": {effects},\n", tools());
+    for (name, list) in [
+        ("differences", differences().as_slice()),
+        ("replies", lines),
+    ] {
+        write!(text, "\"{name}\": [\n").unwrap();
+        for (at, line) in list.iter().enumerate() {
+            let comma = if at + 1 == list.len() { "" } else { "," };
+            writeln!(text, "{line}{comma}").unwrap();
+        }
+        text += if name == "replies" { "]\n}\n" } else { "],\n" };
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("replies.json");
+    if std::env::var("DECISIONS").as_deref() == Ok("overwrite") {
+        std::fs::write(&path, &text).unwrap();
+        return;
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let differing = kept
+        .lines()
+        .zip(text.lines())
+        .find(|(kept, now)| kept != now);
+    assert!(
+        kept == text,
+        "the decisions have changed: read the diff after `DECISIONS=overwrite cargo test -p plaincall-decisions`\n{differing:#?}"
+    );
+}
