@@ -1,9 +1,9 @@
-//! What an entry point does with a call.
+//! Decisions about calls.
 
 use plaincall_call::{CallError, SuspectMarker};
 use serde_json::Value;
 
-/// What an entry point does with a call.
+/// The decision of an entry point about a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Decision {
     /// The name of the tool, as written.
@@ -24,10 +24,10 @@ pub(crate) enum Outcome {
     Rejected(Option<String>),
 }
 
-/// What an entry point does with a reply.
+/// The decisions of an entry point about a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
-    /// What it does with the calls, in their order.
+    /// The decisions about the calls, in their order.
     pub(crate) decisions: Vec<Decision>,
     /// The problems of the first rejected call, if the model was asked again about it.
     pub(crate) problems: Vec<String>,

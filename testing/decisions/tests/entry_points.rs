@@ -10,6 +10,7 @@ use plaincall_gateway::ToolMode;
 use plaincall_gateway::translation::ClientApi;
 use plaincall_report::diagnostics::{Diagnostics, RunSettings};
 use plaincall_report::source::Source;
+use plaincall_report::trace::Trace;
 use serde_json::Value;
 
 use crate::decision::{Decision, Outcome, Seen};
@@ -23,7 +24,7 @@ use crate::tools::Tools;
 pub(crate) struct EntryPoint {
     pub(crate) name: &'static str,
     pub(crate) decide: fn(&Tools, &Reply) -> Seen,
-    /// What it does differently, by a rule.
+    /// The differences that the rules allow it.
     pub(crate) differences: &'static [Difference],
 }
 
@@ -57,9 +58,9 @@ macro_rules! serve {
     };
 }
 
-const WHOLE: &[Difference] = &[NoEffects, NoGate, UpToFirstInvalid];
-const STREAMED: &[Difference] = &[NoEffects, NoGate, UpToFirstInvalid, AlreadySent];
-const NATIVE: &[Difference] = &[NoEffects, NoGate, NativeCandidates];
+const WHOLE: &[Difference] = &[NoFiles, NoEffects, NoGate, UpToFirstInvalid];
+const STREAMED: &[Difference] = &[NoFiles, NoEffects, NoGate, UpToFirstInvalid, AlreadySent];
+const NATIVE: &[Difference] = &[NoFiles, NoEffects, NoGate, NativeCandidates];
 
 /// All entry points. The first one is what the others are compared with.
 pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
@@ -70,9 +71,10 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     entry_point("reader", reader, &[]),
     entry_point("reader, in pieces", reader_in_pieces, &[]),
     entry_point("document", document, &[]),
+    entry_point("planned", planned, &[]),
     entry_point("extract", extract, &[NoGate]),
     #[cfg(feature = "tables")]
-    entry_point("table", crate::tables::table, &[NoGate]),
+    entry_point("table", crate::arrow::table, &[NoGate]),
     entry_point("parse --format openai", openai, &[NoGate, OtherSentence]),
     entry_point("check", check, &[NoGate, NoReasons]),
     serve!("serve, text, chat", Text, Chat, false, WHOLE),
@@ -159,13 +161,16 @@ fn reader_in_pieces(tools: &Tools, reply: &Reply) -> Seen {
     read(tools, reply, 3)
 }
 
-/// `parse` of a toolbox, in Python and npm, and the inspector. It also returns the arguments of rejected calls.
-pub(crate) fn document(tools: &Tools, reply: &Reply) -> Seen {
+fn decided(tools: &Tools, reply: &Reply) -> DecidedDocument {
     let dialect = reply.dialect().for_reply();
     let text = reply.text.as_bytes();
     let check = reply_check(reply);
-    let read = DecidedDocument::with_tools(text, &dialect, check, &tools.set, reply.stop());
-    let read = read.unwrap();
+    DecidedDocument::with_tools(text, &dialect, check, &tools.set, reply.stop()).unwrap()
+}
+
+/// `parse` of a toolbox, in Python and npm. It also returns the arguments of rejected calls.
+pub(crate) fn document(tools: &Tools, reply: &Reply) -> Seen {
+    let read = decided(tools, reply);
     let calls = read.document.calls().zip(&read.decisions);
     let decisions = calls.map(|(call, decision)| {
         let decided = match &decision.rejection {
@@ -176,6 +181,21 @@ pub(crate) fn document(tools: &Tools, reply: &Reply) -> Seen {
             arguments: decision.arguments.clone(),
             ..Decision::of(&call.name, None, decided)
         }
+    });
+    decisions.collect::<Vec<_>>().into()
+}
+
+/// The inspector; and `execute` in Python and npm, which adds the same plan to a document.
+fn planned(tools: &Tools, reply: &Reply) -> Seen {
+    let read = decided(tools, reply);
+    let trace = Trace::of_reply(&read, Some(&tools.set), reply.stop());
+    let calls = trace.calls.iter().zip(&read.decisions);
+    let decisions = calls.map(|(call, decision)| match call.planned {
+        Some(_) => {
+            let held = decision.held.as_ref();
+            Decision::of(&call.name, decision.arguments.clone(), Ok(held))
+        }
+        None => Decision::rejected(&call.name, call.error.as_deref().map(str::to_owned)),
     });
     decisions.collect::<Vec<_>>().into()
 }

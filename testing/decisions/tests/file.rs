@@ -14,8 +14,8 @@ use crate::tools::EFFECTS;
 /// The number of replies that the ordinary test reads, which the file contains.
 pub(crate) const SHARE: u64 = 250;
 
-/// What the packages read a reply with.
-const OF_PACKAGES: [&str; 2] = ["document", "reader"];
+/// The entry points of the packages: `parse` and `reader` of a toolbox, and `execute`.
+const OF_PACKAGES: [&str; 3] = ["document", "reader", "planned"];
 
 /// Returns the line of a reply, with what a run does with its calls.
 pub(crate) fn line(number: u64, reply: &Reply, run: &Seen) -> Value {
@@ -74,7 +74,7 @@ pub(crate) fn check(lines: &[Value]) {
         ("differences", differences().as_slice()),
         ("replies", lines),
     ] {
-        write!(text, "\"{name}\": [\n").unwrap();
+        writeln!(text, "\"{name}\": [").unwrap();
         for (at, line) in list.iter().enumerate() {
             let comma = if at + 1 == list.len() { "" } else { "," };
             writeln!(text, "{line}{comma}").unwrap();

@@ -8,6 +8,8 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
+#[cfg(feature = "tables")]
+mod arrow;
 mod decision;
 mod differences;
 mod entry_points;
@@ -15,8 +17,6 @@ mod file;
 mod gateway;
 mod run;
 mod table;
-#[cfg(feature = "tables")]
-mod tables;
 mod texts;
 mod tools;
 

@@ -1,4 +1,4 @@
-//! Entry points with a run: its events say what happened to each call.
+//! Entry points with a run, whose events contain the decisions.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(future)
 }
 
-/// Returns what the events of a run say about its calls.
+/// Returns the decisions in the events of a run.
 fn of_events(tools: &Tools, events: &[RunEvent]) -> Seen {
     let mut decisions: Vec<Decision> = Vec::new();
     let mut has_started = Vec::new();

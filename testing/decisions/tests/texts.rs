@@ -4,13 +4,15 @@ use plaincall_call::Stop;
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_testkit::arbitrary_texts::Random;
 
-/// A reply with the finish reason of its model server.
+/// A reply with the finish reason of its model server, or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) syntax: Syntax,
     pub(crate) text: String,
     /// The finish reason: `stop`, `length` or none.
     pub(crate) finish: Option<&'static str>,
+    /// Whether the text is a file, read to its end, in place of a reply with a finish reason.
+    pub(crate) is_file: bool,
     /// Whether the text contains a call in a format of another kind.
     pub(crate) has_other_format: bool,
     /// Whether the text consists of calls with their own end markers, and blank lines.
@@ -23,6 +25,7 @@ impl Reply {
         match self.finish {
             Some("stop") => Stop::Natural,
             Some(_) => Stop::Length,
+            None if self.is_file => Stop::EndOfFile,
             None => Stop::Broken,
         }
     }
@@ -143,7 +146,7 @@ const FIXED: &[(Syntax, &str, Option<&str>)] = &[
     ),
 ];
 
-/// What comes before a call. The first ones are the usual ones.
+/// Text before a call. The first ones are the usual ones.
 const PROSE: &[&str] = &[
     "",
     "",
@@ -196,7 +199,7 @@ const BROKEN: &[(&str, &str)] = &[
         "{\"name\": \"write\", \"arguments\": {\"path\": \"a.txt\", \"text\": \"x\"}}\n",
     ),
 ];
-/// What comes before a whole reply.
+/// Text before a whole reply.
 const BEGINNINGS: &[&str] = &[
     "",
     "",
@@ -233,6 +236,7 @@ const VALUES: &[&str] = &[
     "text\n</tool_call>",
     "text</s>",
     "text\n\nDone, I wrote the file.",
+    "END-NEAR\nafter",
     "END-NEAR\nafter",
     "  END-NEAR\nafter",
     "START-NEAR\nafter",
@@ -362,6 +366,7 @@ pub(crate) fn reply(number: u64) -> Reply {
             syntax,
             text: text.to_owned(),
             finish,
+            is_file: false,
             has_other_format: text.contains("{\"name\""),
             is_only_calls: false,
         };
@@ -400,11 +405,16 @@ pub(crate) fn reply(number: u64) -> Reply {
         text.truncate(pick(random, &ends));
         is_only_calls = false;
     }
+    let finish = pick(
+        random,
+        &[Some("stop"), Some("stop"), Some("length"), None, None],
+    );
     Reply {
         syntax,
         has_other_format: has_other_format || text.contains("tool_call"),
         is_only_calls,
-        finish: pick(random, &[Some("stop"), Some("stop"), Some("length"), None]),
+        finish,
+        is_file: finish.is_none() && random.one_in(2),
         text,
     }
 }
