@@ -64,6 +64,16 @@ pub(crate) struct Known {
     pub(crate) reason: &'static str,
 }
 
+/// A disagreement of the gateway in native mode, in each API.
+const fn native(expected: &'static str, found: &'static str, reason: &'static str) -> Known {
+    Known {
+        entry_points: &["serve, native"],
+        expected,
+        found,
+        reason,
+    }
+}
+
 /// The known disagreements. One that no longer occurs fails the test.
 pub(crate) const KNOWN: &[Known] = &[
     Known {
@@ -82,42 +92,66 @@ pub(crate) const KNOWN: &[Known] = &[
         found: "*",
         reason: "`serve` in text mode does not reject the calls before a lone reasoning end marker in a complete response yet",
     },
-    Known {
-        entry_points: &["serve, native"],
-        expected: "maybe-reasoning",
-        found: "runs",
-        reason: "`serve` in native mode does not reject the calls before a lone reasoning end marker yet",
-    },
-    Known {
-        entry_points: &["serve, native"],
-        expected: "ended-by-next-call",
-        found: "runs",
-        reason: "`serve` in native mode sends a call that the next one ended, if that has its own end marker",
-    },
-    Known {
-        entry_points: &["serve, native"],
-        expected: "after-unclosed",
-        found: "runs",
-        reason: "`serve` in native mode does not reject the calls after a call without an end marker yet",
-    },
-    Known {
-        entry_points: &["serve, native"],
-        expected: "duplicate-id",
-        found: "runs",
-        reason: "`serve` in native mode does not reject the second call with an id yet",
-    },
-    Known {
-        entry_points: &["serve, native"],
-        expected: "no call",
-        found: "runs",
-        reason: "`serve` in native mode sends a call in a value of a call that it does not accept",
-    },
-    Known {
-        entry_points: &["serve, native"],
-        expected: WITH_ESCAPE,
-        found: "*",
-        reason: "`serve` in native mode does not read the escape, which the others read",
-    },
+    native(
+        "maybe-reasoning",
+        "runs",
+        "`serve` in native mode does not reject the calls before a lone reasoning end marker yet",
+    ),
+    native(
+        "after-unclosed",
+        "runs",
+        "`serve` in native mode does not reject the calls after a call without an end marker yet",
+    ),
+    native(
+        "duplicate-id",
+        "runs",
+        "`serve` in native mode does not reject the second call with an id yet",
+    ),
+    native(
+        "no call",
+        "runs",
+        "`serve` in native mode sends a call in a value of a call that it does not accept",
+    ),
+    native(
+        WITH_ESCAPE,
+        "*",
+        "`serve` in native mode does not read the escape, which the others read",
+    ),
+    native(
+        "two calls in one envelope",
+        "too few calls",
+        "`serve` in native mode accepts only the second of two calls in one tag",
+    ),
+    native(
+        "a call with a special token",
+        "too few calls",
+        "`serve` in native mode does not accept a call that a special token follows",
+    ),
+    native(
+        "a call that prose follows",
+        "too many calls",
+        "`serve` in native mode accepts a call in another format although the reply does not end with it",
+    ),
+    native(
+        "a call in another tag",
+        "too many calls",
+        "`serve` in native mode accepts a call in another tag",
+    ),
+    native(
+        "a call in a comment",
+        "too many calls",
+        "`serve` in native mode accepts a call in a comment",
+    ),
+    native(
+        "a call in a broken call",
+        "too many calls",
+        "`serve` in native mode accepts a call in a value of a broken call in another format",
+    ),
+    native(
+        "a call with two names",
+        "too many calls",
+        "`serve` in native mode accepts a call with conflicting members",
+    ),
     Known {
         entry_points: &["reader", "document", "extract", "table", "parse"],
         expected: "duplicate-id",
@@ -298,12 +332,25 @@ impl<'c> Comparison<'c> {
 
     /// In native mode, a call in the syntaxes of Plaincall is one candidate among others.
     fn native(&mut self, reply: &Reply, expected: &[Decision], found: &[Decision]) {
+        if let Some((name, tools)) = reply.native {
+            let found: Vec<&str> = found.iter().map(|call| &*call.name).collect();
+            self.needs(Difference::NativeCandidates);
+            if found != tools {
+                let found = if found.len() < tools.len() {
+                    "too few calls"
+                } else {
+                    "too many calls"
+                };
+                self.differ(name, found);
+            }
+            return;
+        }
         let mut rest: Vec<&Decision> = expected.iter().collect();
         for sent in found {
             let same =
                 |one: &&Decision| (&one.name, &one.arguments) == (&sent.name, &sent.arguments);
             let runs = rest.iter().position(|one| one.is_run() && same(one));
-            if let Some(at) = runs.or_else(|| rest.iter().position(same)) {
+            if let Some(at) = runs.or_else(|| rest.iter().rposition(same)) {
                 let expected = rest.remove(at);
                 self.one(expected, sent);
             } else if reply.has_other_format {

@@ -15,6 +15,8 @@ pub(crate) struct Reply {
     pub(crate) is_file: bool,
     /// Whether the text contains a call in a format of another kind.
     pub(crate) has_other_format: bool,
+    /// The name of the reply, and the tools of the calls that native mode accepts by the rules, if they are known.
+    pub(crate) native: Option<(&'static str, &'static [&'static str])>,
     /// Whether the text consists of calls with their own end markers, and blank lines.
     pub(crate) is_only_calls: bool,
 }
@@ -127,22 +129,95 @@ const FIXED: &[(Syntax, &str, Option<&str>)] = &[
     ),
     // How some models end an emoji call.
     (Syntax::Emoji, "\u{1F6E0}\u{FE0F}[add 5 /]\n", Some("stop")),
-    // Calls in other formats.
-    (
-        Syntax::Block,
-        "I will not run this:\n{\"name\": \"write\", \"arguments\": {\"path\": \"a.txt\"}}\nIt would overwrite it.",
-        Some("stop"),
-    ),
-    (
-        Syntax::Block,
-        "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n{\"name\": \"add\", \"arguments\": {\"a\": 5}}\n</tool_call>",
-        Some("stop"),
-    ),
     // Escapes.
     (
         Syntax::Block,
         "!!!GADGET_START:search\n!!!ARG:query\n!!!GADGET_EN\\D\n!!!GADGET_END\n",
         Some("stop"),
+    ),
+];
+
+/// Replies with calls in other formats, and the tools of the calls that native mode accepts by the rules.
+const NATIVE: &[(&str, &str, &[&str])] = &[
+    (
+        "a call in tags",
+        "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 5}}\n</tool_call>",
+        &["add"],
+    ),
+    (
+        "a call after prose",
+        "I add.\n<tool_call>{\"name\": \"add\", \"arguments\": {\"a\": 5}}</tool_call>\n",
+        &["add"],
+    ),
+    (
+        "two calls",
+        "<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>\n<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>",
+        &["now", "now"],
+    ),
+    (
+        "a fenced call",
+        "```json\n{\"name\": \"now\", \"arguments\": {}}\n```\n",
+        &["now"],
+    ),
+    (
+        "a call with a special token",
+        "<function=add>\n<parameter=a>\n5\n</parameter>\n</function><|im_end|>",
+        &["add"],
+    ),
+    (
+        "a value that quotes a call",
+        "{\"name\": \"write\", \"arguments\": {\"path\": \"a\", \"text\": \"<tool_call>{}</tool_call>\"}}",
+        &["write"],
+    ),
+    (
+        "two calls in one envelope",
+        "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n{\"name\": \"add\", \"arguments\": {\"a\": 5}}\n</tool_call>",
+        &["now", "add"],
+    ),
+    (
+        "a call that prose follows",
+        "I will not run this:\n{\"name\": \"write\", \"arguments\": {\"path\": \"a\"}}\nIt would overwrite it.",
+        &[],
+    ),
+    (
+        "a call in a list",
+        "- <tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>",
+        &[],
+    ),
+    (
+        "a call in a quotation",
+        "> <tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>",
+        &[],
+    ),
+    (
+        "a call in code",
+        "Write `<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>`",
+        &[],
+    ),
+    (
+        "a call in another tag",
+        "<example>\n<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>\n</example>",
+        &[],
+    ),
+    (
+        "a call in a comment",
+        "<!--\n<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>\n-->",
+        &[],
+    ),
+    (
+        "a call in a broken call",
+        "<tool_call>{\"name\": \"write\", \"arguments\": {\"path\": \"a\", \"text\": \"\n<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>\n",
+        &[],
+    ),
+    (
+        "a call with two names",
+        "{\"name\": \"now\", \"function\": {\"name\": \"add\", \"arguments\": {\"a\": 5}}}",
+        &[],
+    ),
+    (
+        "a call beside an invalid one",
+        "<tool_call>\n[{\"name\": \"now\", \"arguments\": {}}, {\"name\": \"add\", \"arguments\": {}}]\n</tool_call>",
+        &[],
     ),
 ];
 
@@ -168,7 +243,7 @@ const PROSE: &[&str] = &[
     "Done, I wrote the file.\n",
     "<|im_end|>\n",
 ];
-/// Beginnings of calls that are broken, and calls in other formats, each with the word `other` if it is one.
+/// Beginnings of calls that are broken, and calls in other formats, with other values than all others and with the word `other`.
 const BROKEN: &[(&str, &str)] = &[
     ("", "!!!GADGT_START:write\n!!!ARG:path\na.txt\n"),
     ("", "!!!gadget_start:write\n!!!ARG:path\na.txt\n"),
@@ -179,24 +254,24 @@ const BROKEN: &[(&str, &str)] = &[
     ("", "[/end]\n!!!GADGET_END\n"),
     (
         "other",
-        "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 5}}\n</tool_call>\n",
+        "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 8}}\n</tool_call>\n",
     ),
     (
         "other",
-        "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"path\": \"a\", \"text\": \"x\n",
+        "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"path\": \"other.txt\", \"text\": \"x\n",
     ),
     (
         "other",
-        "<function=add>\n<parameter=a>\n5\n</parameter>\n</function>\n",
+        "<function=add>\n<parameter=a>\n8\n</parameter>\n</function>\n",
     ),
-    ("other", "[TOOL_CALLS]add[ARGS]{\"a\": 5}\n"),
+    ("other", "[TOOL_CALLS]add[ARGS]{\"a\": 8}\n"),
     (
         "other",
-        "```json\n{\"name\": \"now\", \"arguments\": {}}\n```\n",
+        "```json\n{\"name\": \"search\", \"arguments\": {\"query\": \"other\"}}\n```\n",
     ),
     (
         "other",
-        "{\"name\": \"write\", \"arguments\": {\"path\": \"a.txt\", \"text\": \"x\"}}\n",
+        "{\"name\": \"write\", \"arguments\": {\"path\": \"other.txt\", \"text\": \"x\"}}\n",
     ),
 ];
 /// Text before a whole reply.
@@ -360,14 +435,19 @@ fn call(random: &mut Random, syntax: Syntax, text: &mut String) -> bool {
 
 /// Returns the reply with this number.
 pub(crate) fn reply(number: u64) -> Reply {
-    let fixed = usize::try_from(number).ok().and_then(|at| FIXED.get(at));
-    if let Some(&(syntax, text, finish)) = fixed {
+    let fixed = FIXED.iter().copied().map(|one| (one, None));
+    let native = NATIVE
+        .iter()
+        .map(|&(name, text, tools)| ((Syntax::Block, text, Some("stop")), Some((name, tools))));
+    let place = usize::try_from(number).unwrap();
+    if let Some(((syntax, text, finish), native)) = fixed.chain(native).nth(place) {
         return Reply {
             syntax,
             text: text.to_owned(),
             finish,
             is_file: false,
-            has_other_format: text.contains("{\"name\""),
+            has_other_format: native.is_some() || text.contains("{\"name\""),
+            native,
             is_only_calls: false,
         };
     }
@@ -412,6 +492,7 @@ pub(crate) fn reply(number: u64) -> Reply {
     Reply {
         syntax,
         has_other_format: has_other_format || text.contains("tool_call"),
+        native: None,
         is_only_calls,
         finish,
         is_file: finish.is_none() && random.one_in(2),
