@@ -63,7 +63,8 @@ async def execute(
     rejected, unless the next call ended them and their tool only reads, or the toolbox has `unclosed="run"`. Checks of pydantic
     that JSON Schema does not have, such as whether a date exists, come before the function too.
 
-    Calls that were probably meant to end earlier (`Call.held`) run only if `approve` is given and approves them.
+    Calls that were probably meant to end earlier, or that may quote another call (`Call.held`), run only if `approve` is given and
+    approves them.
     """
     written = list(calls)
     if concurrency is not None and concurrency < 1:

@@ -299,7 +299,10 @@ class Call:
         """Why the call must not run, as a sentence for the model; `None` if it may run."""
     @property
     def held(self) -> str | None:
-        """Text in a value that was probably meant to end the call earlier. Run such a call only if a person approves it."""
+        """Text in a value that was probably meant to end the call earlier, or the start of another call.
+
+        Run such a call only if a person approves it.
+        """
     @property
     def may_run(self) -> bool:
         """Whether the call may run: it is complete and valid, and nothing in it was probably meant as its end."""

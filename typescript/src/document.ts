@@ -33,7 +33,10 @@ export interface Call extends Span {
   readonly problems: readonly Problem[];
   /** Why the call must not run, as a sentence for the model; null if it may run. */
   readonly rejection: string | null;
-  /** Text in a value that was probably meant to end the call earlier. Run such a call only if a person approves it. */
+  /**
+   * Text in a value that was probably meant to end the call earlier, or the start of another call. Run such a call only if a person
+   * approves it.
+   */
   readonly held: string | null;
   /** Whether the call may run: it is complete and valid, and nothing in it was probably meant as its end. */
   readonly mayRun: boolean;

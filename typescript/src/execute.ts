@@ -40,7 +40,8 @@ const MOST_TIME = 2 ** 31 - 1;
  *
  * Nothing is thrown for a call: an invalid call is rejected, an error of a tool becomes its error, and a call that depends on a failed
  * one is skipped. `approve` is asked before each call, and may be asked about several calls at the same time; other calls run
- * meanwhile. Calls that were probably meant to end earlier (`Call.held`) run only if `approve` is given and approves them.
+ * meanwhile. Calls that were probably meant to end earlier, or that may quote another call (`Call.held`), run only if `approve` is
+ * given and approves them.
  *
  * Calls that another toolbox has read, or `parse` alone, are validated first. Of these, calls without an end marker are rejected, unless
  * the next call ended them and their tool only reads, or the toolbox has `unclosed: "run"`.

@@ -58,7 +58,7 @@ cargo xtask TASK
                 what does not change daily: [GROUP…]
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
-  GROUP         short for `test --all GROUP`
+  GROUP…        short for `test --all GROUP…`
   python soak   use the wheel of the Python package for some seconds and check that nothing grows: SECONDS
   inspector build
                 build the inspector's page: target/inspector/inspector.html
@@ -140,7 +140,7 @@ fn main() -> ExitCode {
             groups::run_named(inspector::PAGE, QUICK).and_then(|()| pictures::record(&root))
         }
         ["external-links"] => links::request_external(&root),
-        [group] if !group.starts_with('-') => groups::run(&[group], None),
+        [first, ..] if !first.starts_with('-') => groups::run(&words, None),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

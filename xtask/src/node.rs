@@ -25,6 +25,11 @@ pub(crate) fn job() -> Job {
         for member in members.into_iter().flatten().filter_map(|it| it.as_str()) {
             copy(&root().join(member), &[MANIFEST], &folder()?.join(member))?;
         }
+        let lock = |folder: PathBuf| fs::read(folder.join(FILES[1])).ok();
+        let is_installed = folder()?.join("node_modules/.package-lock.json").is_file();
+        if is_installed && lock(folder()?) == lock(root()) {
+            return Ok(());
+        }
         install_here("ci", &root(), &folder()?)
     })
 }

@@ -96,7 +96,12 @@ fn build() -> Result<(), String> {
     let mut compile = Command::new("node");
     step("TypeScript", compile.arg(tsc).current_dir(&folder))?;
     let mut copy = Command::new("cp");
-    step("modules", copy.args(modules).arg(folder.join("dist")))
+    step("modules", copy.args(modules).arg(folder.join("dist")))?;
+    let mut pack = Command::new("npm");
+    step(
+        "npm pack",
+        pack.args(["pack", "--silent"]).current_dir(&folder),
+    )
 }
 
 /// Runs a command in the folder of the package, with what its tests read from the environment.

@@ -129,19 +129,25 @@ pub(crate) fn with_needs(jobs: Vec<Job>, names: &[impl AsRef<str>]) -> Result<Ve
 /// The result of a job.
 struct Done {
     group: &'static str,
+    name: String,
     seconds: f64,
     processor: f64,
     tests: u64,
     has_passed: bool,
 }
 
+/// A job that runs.
+struct Running {
+    group: &'static str,
+    name: String,
+    gigabytes: u32,
+    compiles: bool,
+}
+
 #[derive(Default)]
 struct State {
     waiting: Vec<Job>,
-    /// The names of running jobs, their group, memory and whether they compile.
-    running: Vec<(String, &'static str, u32, bool)>,
-    passed: HashSet<String>,
-    failed: Vec<String>,
+    running: Vec<Running>,
     done: Vec<Done>,
     /// When each group began.
     begun: HashMap<&'static str, Instant>,
@@ -152,11 +158,11 @@ impl State {
     /// Removes the next job that can start. Jobs that need a failed one fail.
     fn next(&mut self, gigabytes: u32) -> Option<Job> {
         self.fail_dependents();
-        let used: u32 = self.running.iter().map(|(_, _, size, _)| size).sum();
-        let compiles = self.running.iter().any(|(_, _, _, compiles)| *compiles);
+        let used: u32 = self.running.iter().map(|job| job.gigabytes).sum();
+        let compiles = self.running.iter().any(|job| job.compiles);
         let ranks = ranks(&self.waiting);
         let can_start = |job: &Job| {
-            let is_ready = job.needs.iter().all(|need| self.passed.contains(*need));
+            let is_ready = job.needs.iter().all(|need| self.ended(need) == Some(true));
             // A job that needs more than there is runs alone.
             let fits = used + job.gigabytes <= gigabytes || self.running.is_empty();
             is_ready && fits && !(compiles && job.compiles)
@@ -165,54 +171,47 @@ impl State {
         let candidates = candidates.filter(|(_, job)| can_start(job));
         let (place, _) = candidates.max_by_key(|(place, _)| ranks[*place])?;
         let job = self.waiting.remove(place);
-        self.running
-            .push((job.name.clone(), job.group, job.gigabytes, job.compiles));
+        self.running.push(Running {
+            group: job.group,
+            name: job.name.clone(),
+            gigabytes: job.gigabytes,
+            compiles: job.compiles,
+        });
         self.begun.entry(job.group).or_insert_with(Instant::now);
         Some(job)
     }
 
+    /// Returns whether a job has passed, if it has ended.
+    fn ended(&self, name: &str) -> Option<bool> {
+        let done = self.done.iter().find(|done| done.name == name);
+        done.map(|done| done.has_passed)
+    }
+
     fn fail_dependents(&mut self) {
-        loop {
-            let failed = |name: &&str| self.failed.iter().any(|failed| failed == *name);
-            let found = self.waiting.iter().enumerate().find_map(|(place, job)| {
-                Some((place, *job.needs.iter().find(|need| failed(need))?))
+        while let Some((place, need)) = self.waiting.iter().enumerate().find_map(|(place, job)| {
+            let failed = |need: &&&str| self.ended(need) == Some(false);
+            Some((place, *job.needs.iter().find(failed)?))
+        }) {
+            let Job { group, name, .. } = self.waiting.remove(place);
+            println!("   {group}: {name} NOT RUN: it needs {need}");
+            self.end(Done {
+                group,
+                name,
+                seconds: 0.0,
+                processor: 0.0,
+                tests: 0,
+                has_passed: false,
             });
-            let Some((place, need)) = found else { return };
-            let job = self.waiting.remove(place);
-            println!("   {}: {} NOT RUN: it needs {need}", job.group, job.name);
-            self.begun.entry(job.group).or_insert_with(Instant::now);
-            self.end(job.group, &job.name, 0.0, 0.0, 0, false);
         }
     }
 
     /// Records the end of a job, and prints the line of its group if that was its last.
-    fn end(
-        &mut self,
-        group: &'static str,
-        name: &str,
-        seconds: f64,
-        processor: f64,
-        tests: u64,
-        has_passed: bool,
-    ) {
-        self.running.retain(|(running, ..)| running != name);
-        self.done.push(Done {
-            group,
-            seconds,
-            processor,
-            tests,
-            has_passed,
-        });
-        if has_passed {
-            self.passed.insert(name.to_owned());
-        } else {
-            self.failed.push(name.to_owned());
-        }
+    fn end(&mut self, done: Done) {
+        let group = done.group;
+        self.running.retain(|job| job.name != done.name);
+        self.done.push(done);
         let is_open = self.waiting.iter().any(|job| job.group == group)
-            || self
-                .running
-                .iter()
-                .any(|(_, running, ..)| *running == group);
+            || self.running.iter().any(|job| job.group == group);
         if !is_open {
             let line = self.line(group);
             println!("== {line}");
@@ -226,16 +225,22 @@ impl State {
         let processor: f64 = of_group().map(|done| done.processor).sum();
         let alone: f64 = of_group().map(|done| done.seconds).sum();
         let tests: u64 = of_group().map(|done| done.tests).sum();
-        let begun = self.begun.get(group).copied();
-        let from_first = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        let begun = self.begun.get(group).map(Instant::elapsed);
         let has_passed = of_group().all(|done| done.has_passed);
         format!(
-            "{group:<18} {:>6.1} min of jobs, {:>6.1} from the first to the last, {:>6.1} processor min, {tests:>6} tests  {}",
+            "{group:<20}{:>6.1} min in{:>5.1} min, {:>5.1} min of processors, {tests:>5} tests, {}",
             alone / 60.0,
-            from_first.as_secs_f64() / 60.0,
+            begun.unwrap_or_default().as_secs_f64() / 60.0,
             processor / 60.0,
             if has_passed { "passed" } else { "FAILED" }
         )
+    }
+
+    /// Returns the number of passed jobs, and the names of the failed ones.
+    fn outcome(&self) -> (usize, Vec<&str>) {
+        let failed = self.done.iter().filter(|done| !done.has_passed);
+        let failed: Vec<&str> = failed.map(|done| done.name.as_str()).collect();
+        (self.done.len() - failed.len(), failed)
     }
 }
 
@@ -276,15 +281,17 @@ pub(crate) fn run(jobs: Vec<Job>, limit: Option<Duration>) -> Result<(), String>
         }
     });
     let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    println!("== groups, in the order in which they ended");
+    println!(
+        "== groups, in the order in which they ended: minutes of their jobs, from first to last, and of processors"
+    );
     state.table.iter().for_each(|line| println!("{line}"));
-    let (passed, failed) = (state.passed.len(), state.failed.len());
     println!("== all: {:.1} min", begun.elapsed().as_secs_f64() / 60.0);
-    println!("jobs: {passed} passed, {failed} failed");
-    if failed == 0 {
+    let (passed, failed) = state.outcome();
+    println!("jobs: {passed} passed, {} failed", failed.len());
+    if failed.is_empty() {
         Ok(())
     } else {
-        Err(format!("failed: {}", state.failed.join(", ")))
+        Err(format!("failed: {}", failed.join(", ")))
     }
 }
 
@@ -345,7 +352,14 @@ fn work(state: &Mutex<State>, changed: &Condvar, gigabytes: u32, logs: &Path) {
             }
             Err(error) => println!("{text}\n{seconds:7.1} s  {group}: {name} FAILED: {error}"),
         }
-        locked.end(group, &name, seconds, processor, tests(&text), has_passed);
+        locked.end(Done {
+            group,
+            name,
+            seconds,
+            processor,
+            tests: tests(&text),
+            has_passed,
+        });
         drop(locked);
         changed.notify_all();
     }
@@ -373,7 +387,7 @@ fn watch(state: &Mutex<State>, changed: &Condvar, limit: Duration, logs: &Path) 
             limit.as_secs() / 60
         );
         locked.table.iter().for_each(|line| println!("{line}"));
-        for (name, group, ..) in &locked.running {
+        for Running { group, name, .. } in &locked.running {
             let text = fs::read_to_string(log(logs, name)).unwrap_or_default();
             let last: Vec<&str> = text.lines().rev().take(5).collect();
             println!("== still running: {group}: {name}");
@@ -381,10 +395,10 @@ fn watch(state: &Mutex<State>, changed: &Condvar, limit: Duration, logs: &Path) 
         }
         let waiting: Vec<&str> = locked.waiting.iter().map(|job| job.name.as_str()).collect();
         println!("== not begun: {}", waiting.join(", "));
+        let (passed, failed) = locked.outcome();
         println!(
-            "jobs: {} passed, {} failed",
-            locked.passed.len(),
-            locked.failed.len() + locked.running.len()
+            "jobs: {passed} passed, {} failed",
+            failed.len() + locked.running.len()
         );
         // Process 0 is every process of this group: `.ci/run` gives it a group of its own.
         let _ = Command::new("sh").args(["-c", "kill -KILL 0"]).status();
@@ -498,7 +512,14 @@ mod tests {
         };
         let mut next = |ended: &[&str]| {
             for name in ended {
-                state.end("a", name, 0.0, 0.0, 0, true);
+                state.end(Done {
+                    group: "a",
+                    name: (*name).to_owned(),
+                    seconds: 0.0,
+                    processor: 0.0,
+                    tests: 0,
+                    has_passed: true,
+                });
             }
             state.next(5).map(|job| job.name)
         };
@@ -537,9 +558,10 @@ mod tests {
         });
         work(&state, &Condvar::new(), 9, &logs);
         let mut state = state.into_inner().unwrap();
-        state.failed.sort_unstable();
         state.table.sort_unstable();
-        assert_eq!(state.failed, ["after", "fails", "panics"]);
+        let (passed, mut failed) = state.outcome();
+        failed.sort_unstable();
+        assert_eq!((passed, failed), (2, vec!["after", "fails", "panics"]));
         assert_eq!(*ran.lock().unwrap(), ["more"]);
         assert!(state.table[0].ends_with("FAILED"), "{:?}", state.table);
         assert!(state.table[1].ends_with("passed"), "{:?}", state.table);

@@ -73,13 +73,17 @@ const WITHOUT: [&str; 4] = [
 ];
 
 /// The packages of the second build: without the first, so that their features do not compile it again.
-const REST: [&str; 6] = [
+const REST: [&str; 10] = [
     "--package",
     "plaincall-table",
     "--package",
     "plaincall-restate",
     "--package",
     "plaincall-python",
+    "--package",
+    "plaincall-decisions",
+    "--features",
+    "plaincall-decisions/tables",
 ];
 
 /// The messages of cargo about what both builds built.
@@ -131,8 +135,8 @@ pub(crate) fn plaincall() -> Result<PathBuf, String> {
     std::path::absolute(&path).map_err(at(&path))
 }
 
-/// Builds with clippy's compiler, and returns cargo's messages.
-fn compiled(arguments: &[&str]) -> Result<Vec<Value>, String> {
+/// Builds with clippy's compiler, and returns cargo's messages and the warnings.
+fn compiled(arguments: &[&str]) -> Result<(Vec<Value>, String), String> {
     let mut build = linting_cargo(arguments);
     let (is_built, messages) = captured(build.args(["--message-format", "json"]))?;
     let messages: Vec<Value> = messages
@@ -146,22 +150,20 @@ fn compiled(arguments: &[&str]) -> Result<Vec<Value>, String> {
     // A library is compiled twice, so each warning appears twice.
     warnings.sort_unstable();
     warnings.dedup();
-    for warning in &warnings {
-        report!("{warning}");
-    }
-    if is_built && warnings.is_empty() {
-        Ok(messages)
+    let warnings = warnings.join("\n");
+    if is_built {
+        Ok((messages, warnings))
     } else {
-        Err("there are warnings, or it cannot be built".to_owned())
+        Err(format!("it cannot be built\n{warnings}"))
     }
 }
 
-/// Builds Arrow's tables, the integration of Restate and the extension module of Python.
+/// Builds Arrow's tables with the test of their decisions, the integration of Restate and the extension module of Python.
 fn build_rest() -> Result<(), String> {
     let arguments = [&["build", "--lib", "--tests"], REST.as_slice()].concat();
-    let messages = compiled(&arguments)?;
+    let (messages, warnings) = compiled(&arguments)?;
     REST_BUILT.get_or_init(|| messages);
-    Ok(())
+    none(warnings)
 }
 
 /// Runs the doc tests of the packages of [`SECOND_BUILD`].
@@ -173,17 +175,20 @@ pub(crate) fn examples_of_rest() -> Result<(), String> {
     step("examples of tables and Restate", examples.args(REST))
 }
 
-/// Returns an error if tables decide otherwise about calls than the entry points that the ordinary tests compare.
-pub(crate) fn decisions_of_tables() -> Result<(), String> {
-    let mut test = linting_cargo(&["test", "--package", "plaincall-decisions"]);
-    step("decisions of tables", test.args(["--features", "tables"]))
+/// Returns an error if there are warnings.
+fn none(warnings: String) -> Result<(), String> {
+    if warnings.is_empty() {
+        Ok(())
+    } else {
+        Err(warnings)
+    }
 }
 
 /// Builds everything and returns the jobs of the programs.
 fn built(all: bool) -> Result<Vec<Job>, String> {
     let selection = [&["--workspace"], WITHOUT.as_slice(), &FEATURES].concat();
     let tests = [&["test", "--no-run"], selection.as_slice()].concat();
-    let messages = compiled(&tests)?;
+    let (messages, warnings) = compiled(&tests)?;
     // The programs that other groups start.
     let mut programs =
         linting_cargo(&["build", "--bin", "load", "--bin", "plaincall-bench-gateway"]);
@@ -207,6 +212,10 @@ fn built(all: bool) -> Result<Vec<Job>, String> {
         .collect();
     let load = target().join("debug/load");
     let load_state = passed::of_file(&load);
+    // The tests run nevertheless.
+    jobs.push(Job::new(GROUP, "warnings of the build", 900, || {
+        none(warnings)
+    }));
     jobs.extend([
         job(all, "examples in documents", examples, libraries + &data),
         job(all, "load", Command::new(load), load_state),

@@ -8,6 +8,7 @@ use plaincall_syntax::{Span, Syntax, Termination, is_blank};
 
 use crate::arguments::{Arguments, Text};
 use crate::limits::DEEPEST;
+use crate::outside::Before;
 use crate::pointer::PointerError;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::tool::ToolSpec;
@@ -50,6 +51,10 @@ pub struct ToolCall {
     /// The number of warnings over the limit, which were counted and not kept.
     pub omitted_warnings: usize,
     pub(crate) text: CallText,
+    /// The text and calls before it in the reply.
+    pub(crate) before: Arc<Before>,
+    /// The reasoning close marker after it, if nothing opened the reasoning.
+    pub(crate) maybe_reasoning: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -60,6 +65,8 @@ pub(crate) struct CallText {
     pub(crate) raw_args: Option<String>,
     pub(crate) raw_args_span: Span,
     pub(crate) body: Option<Body>,
+    /// Whether its own end marker is in mid-line.
+    pub(crate) ends_in_mid_line: bool,
 }
 
 #[derive(Clone, Debug)]

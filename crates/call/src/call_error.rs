@@ -34,6 +34,20 @@ pub enum CallError {
         /// The end marker of the syntax.
         end_marker: String,
     },
+    /// A value contains the start of a call, or text that was probably meant as an end marker, and the marker that ended
+    /// the call is in mid-line, so it may belong to a quotation. The field is the end marker of the syntax.
+    EndsInQuotation(String),
+    /// Text before the call begins like a call, so this call may be part of a value.
+    AfterBrokenStart {
+        /// The text.
+        found: String,
+        /// The start marker of the syntax.
+        start_marker: String,
+    },
+    /// This text before the call opens reasoning with markers that the dialect does not have.
+    InReasoning(&'static str),
+    /// The header of an emoji call ends with ` /`, as calls without a body do in other programs. The field is the end marker.
+    SlashInHeader(String),
     /// This reasoning close marker follows the call, and no marker opened the reasoning (`spec/common.md` 5.2).
     MaybeReasoning(String),
     /// The arguments do not match the tool: all errors that [`bind`](crate::bind()) found.
@@ -64,6 +78,10 @@ pub enum MissingEnd {
     AfterUnclosed,
     /// A value contains a marker or a near miss.
     MarkerInside,
+    /// The last value has several lines, so nothing shows where it ended.
+    LongLastValue,
+    /// The last value ends with a special token, the end tag of another format, or a code fence that nothing opened.
+    OtherEnd,
 }
 
 impl MissingEnd {
@@ -94,7 +112,7 @@ impl CallError {
     pub(crate) fn is_about_its_end(&self) -> bool {
         match self {
             Self::NotClosed { why, .. } => *why != MissingEnd::AfterUnclosed,
-            Self::SuspectEnd { .. } => true,
+            Self::SuspectEnd { .. } | Self::EndsInQuotation(_) | Self::SlashInHeader(_) => true,
             _ => false,
         }
     }
@@ -140,6 +158,14 @@ impl fmt::Display for CallError {
                     formatter,
                     "this call does not end with `{end_marker}`, and contains text that looks like a marker: end the call with `{end_marker}`"
                 ),
+                MissingEnd::LongLastValue => write!(
+                    formatter,
+                    "this call does not end with `{end_marker}`, and its last value has several lines, so its end is not known: end the call with `{end_marker}`"
+                ),
+                MissingEnd::OtherEnd => write!(
+                    formatter,
+                    "this call does not end with `{end_marker}`, but with text of another format: end the call with `{end_marker}`"
+                ),
             },
             Self::SuspectEnd { marker, end_marker } => match marker.suggestion {
                 Some(_) => write!(
@@ -148,9 +174,28 @@ impl fmt::Display for CallError {
                 ),
                 None => write!(
                     formatter,
-                    "the body contains the start of another call: end this call with `{end_marker}` first, then send the other one again too"
+                    "this call contains the start of another call: end this call with `{end_marker}` first, then send the other one again too; if you only quote the other call, escape its markers"
                 ),
             },
+            Self::EndsInQuotation(end_marker) => write!(
+                formatter,
+                "a value contains the start of another call, and the `{end_marker}` that ended this call does not begin its line, so it may belong to the value: escape the markers that you quote, and write `{end_marker}` on a line of its own"
+            ),
+            Self::AfterBrokenStart {
+                found,
+                start_marker,
+            } => write!(
+                formatter,
+                "`{found}` before this call looks like the start of a call, so this call may be part of its text: start every call with `{start_marker}`, and send this one again only if you meant it as a call"
+            ),
+            Self::InReasoning(open) => write!(
+                formatter,
+                "`{open}` before this call opens reasoning, which contains no calls: send the call again after your reasoning. (The setting `reasoning` names the markers of reasoning.)"
+            ),
+            Self::SlashInHeader(end_marker) => write!(
+                formatter,
+                "the header of this call ends with ` /`, which does not end a call here: remove it and end the call with `{end_marker}`. (The option `--self-closing` allows it.)"
+            ),
             Self::MaybeReasoning(close) => write!(
                 formatter,
                 "`{close}` follows this call, and nothing before it opened reasoning, so this call may be part of the reasoning: if you meant it, send it again"

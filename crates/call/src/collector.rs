@@ -15,6 +15,7 @@ use crate::call::{Body, CallText, ToolCall};
 use crate::conversion_rule::ConversionRule;
 use crate::invisible::in_name;
 use crate::limits::Limits;
+use crate::outside::{Before, Outside};
 use crate::pointer::{PointerError, shown};
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::text_type::TextType;
@@ -28,6 +29,10 @@ pub struct Collector {
     ids: Ids,
     calls: usize,
     open: Option<Open>,
+    /// Boxed, because futures that read replies hold several collectors.
+    outside: Option<Box<Outside>>,
+    /// The first call that a stray close marker of reasoning makes doubtful (`spec/common.md` 5.2).
+    doubtful_from: usize,
 }
 
 /// A new or finished call.
@@ -38,6 +43,8 @@ pub enum Collected {
     Started(CallHeader),
     /// A call is complete.
     Finished(Box<ToolCall>),
+    /// A close marker of reasoning without an open marker: the calls from this index on may be part of the reasoning.
+    MaybeReasoning(usize),
 }
 
 /// The header of a call.
@@ -80,6 +87,7 @@ struct Open {
     warnings: usize,
     omitted_warnings: usize,
     marker_in_value: bool,
+    before: Arc<Before>,
     /// Bytes of the source outside values and outside lines with limits of their own.
     loose: usize,
 }
@@ -109,12 +117,47 @@ impl Collector {
         }
     }
 
+    /// Also reads the text outside calls, on which the decision about the calls depends.
+    pub(crate) fn with_outside(mut self, outside: Option<Outside>) -> Self {
+        self.outside = outside.map(Box::new);
+        self
+    }
+
+    /// Ends the reply. Returns the same as [`push`](Self::push).
+    pub(crate) fn finish(&mut self) -> Option<Collected> {
+        let is_stray = self.outside.as_deref_mut().is_some_and(Outside::finish);
+        is_stray.then(|| self.stray_close()).flatten()
+    }
+
+    pub(crate) fn is_after_broken_start(&self) -> bool {
+        self.outside.as_deref().is_some_and(Outside::is_broken)
+    }
+
+    fn stray_close(&mut self) -> Option<Collected> {
+        let from = std::mem::replace(&mut self.doubtful_from, self.calls);
+        (from < self.calls).then_some(Collected::MaybeReasoning(from))
+    }
+
+    fn outside(&mut self, event: &Event<'_>) -> Option<Collected> {
+        if let EventKind::Diagnostic(found) = &event.kind
+            && found.code == Code::StrayReasoningOpen
+        {
+            self.doubtful_from = self.calls;
+        }
+        let is_stray = self.outside.as_mut()?.push(event);
+        is_stray.then(|| self.stray_close()).flatten()
+    }
+
     /// Begins the next turn of the conversation: ids may be used again, numbering continues.
     ///
     /// Drops a call that the previous turn left open.
     pub fn begin_turn(&mut self) {
         self.ids.begin_turn();
         self.open = None;
+        self.doubtful_from = self.calls;
+        if let Some(outside) = &mut self.outside {
+            outside.begin_reply();
+        }
     }
 
     /// Returns the number of calls that have begun, over all turns.
@@ -127,7 +170,9 @@ impl Collector {
         if let EventKind::CallStart(header) = &event.kind {
             return Some(Collected::Started(self.start(header, event.span)));
         }
-        let open = self.open.as_mut()?;
+        let Some(open) = &mut self.open else {
+            return self.outside(event);
+        };
         match &event.kind {
             EventKind::ValueStart(slot) => open.begin_value(slot, event),
             EventKind::ValueDelta(piece) => open.add(piece, event.span),
@@ -183,7 +228,12 @@ impl Collector {
             span,
         };
         self.calls += 1;
-        self.open = Some(Open::new(started.clone(), header, diagnostics, self.limits));
+        let before = self.outside.as_deref_mut().map(Outside::call);
+        let open = Open::new(started.clone(), header, diagnostics, self.limits);
+        self.open = Some(Open {
+            before: before.unwrap_or_default(),
+            ..open
+        });
         started
     }
 }
@@ -219,6 +269,7 @@ impl Open {
             warnings: 0,
             omitted_warnings: 0,
             marker_in_value: false,
+            before: Arc::default(),
             loose: 0,
             started,
             limits,
@@ -403,6 +454,7 @@ impl Open {
 
     fn finish(mut self, termination: Termination, event: &Event<'_>) -> ToolCall {
         let inside = self.header_len..self.source.len();
+        let ends_in_mid_line = termination == Termination::Explicit && !self.source.ends_with('\n');
         self.source.push_str(event.source());
         let source = Arc::new(mem::take(&mut self.source));
         let parse_error = self
@@ -434,7 +486,10 @@ impl Open {
                 raw_args: self.started.raw_args,
                 raw_args_span: self.raw_args_span,
                 body: self.body,
+                ends_in_mid_line,
             },
+            before: self.before,
+            maybe_reasoning: None,
         }
     }
 }

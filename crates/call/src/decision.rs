@@ -26,7 +26,8 @@ pub struct Decision {
     pub problems: Vec<ReplyDiagnostic>,
     /// Why the call must not run.
     pub rejection: Option<CallError>,
-    /// A value that was probably meant to end the call earlier. A person should approve such a call.
+    /// Text in a value that was probably meant to end the call earlier, or the start of another call. A person should approve such
+    /// a call.
     pub held: Option<SuspectMarker>,
 }
 

@@ -4,6 +4,8 @@ pub(crate) mod bound;
 
 pub use bound::{BoundCall, BoundDocument};
 
+use std::sync::Arc;
+
 use plaincall_syntax::{
     Dialect, DialectError, Event, EventKind, NearMiss, Parser, Span, Syntax, Termination,
     near_misses,
@@ -16,6 +18,7 @@ use crate::call::ToolCall;
 use crate::collector::{Collected, Collector};
 use crate::leading::LeadingReasoning;
 use crate::limits::Limits;
+use crate::outside::Outside;
 use crate::reply_diagnostic::ReplyDiagnostic;
 
 /// A complete text and its calls: the output of `plaincall parse` (`spec/common.md` 11).
@@ -139,13 +142,17 @@ pub struct DocumentBuilder {
     document: Document,
     in_call: bool,
     leading: LeadingReasoning,
+    /// The marker that closes reasoning.
+    close: Option<Arc<str>>,
 }
 
 impl DocumentBuilder {
     /// Creates a builder for one text in `dialect`.
     pub fn new(dialect: &Dialect, limits: Limits) -> Self {
         Self {
-            collector: Collector::new(limits),
+            // A parser has refused a dialect that is not valid.
+            collector: Collector::new(limits).with_outside(Outside::new(dialect).ok()),
+            close: dialect.reasoning_markers().map(|[_, close]| close.into()),
             document: Document {
                 syntax: dialect.syntax(),
                 segments: Vec::new(),
@@ -174,6 +181,7 @@ impl DocumentBuilder {
                 self.document.segments.push(Segment::Call(call));
                 return;
             }
+            Some(Collected::MaybeReasoning(from)) => self.reject_from(from),
             None if self.in_call => return,
             None => {}
         }
@@ -193,12 +201,26 @@ impl DocumentBuilder {
     }
 
     /// Finishes the document.
-    pub fn finish(self) -> Document {
+    pub fn finish(mut self) -> Document {
+        if let Some(Collected::MaybeReasoning(from)) = self.collector.finish() {
+            self.reject_from(from);
+        }
         let mut document = self.document;
         document
             .diagnostics
             .sort_by_key(|diagnostic| diagnostic.span.end);
         document
+    }
+
+    /// Marks the calls from this index on as calls that may be part of reasoning.
+    fn reject_from(&mut self, from: usize) {
+        for segment in self.document.segments.iter_mut().rev() {
+            match segment {
+                Segment::Call(call) if call.index < from => break,
+                Segment::Call(call) => call.maybe_reasoning.clone_from(&self.close),
+                _ => {}
+            }
+        }
     }
 
     fn text(&mut self, more: Span, piece: &str) {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+pub(crate) mod last_value;
+
 use plaincall_syntax::{
     Dialect, DialectError, EventKind, MarkerUse, NearMiss, NearMisses, Parser, Syntax, Termination,
 };
@@ -13,6 +15,7 @@ use crate::arguments::Arguments;
 use crate::bind::bind;
 use crate::call::ToolCall;
 use crate::call_error::{CallError, MissingEnd};
+use crate::may_run::last_value::LastValue;
 use crate::stop::Stop;
 use crate::suspect_marker::SuspectMarker;
 use crate::tool::lookup::ToolLookup;
@@ -25,7 +28,7 @@ use crate::tool::{Effect, ToolSpec};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Unclosed {
-    /// They are rejected, except block calls whose tool only reads or that end with a complete text.
+    /// They are rejected, except block calls whose tool only reads, or that end with a complete text and a value of one line.
     #[default]
     Reject,
     /// They run if the next call or the end of a complete text ended them. For models that forget end markers.
@@ -76,6 +79,10 @@ pub struct ReplyCheck {
     has_ids: bool,
     /// Whether an earlier call of the reply has no end marker, so that later ones may be part of its last value.
     is_doubtful: bool,
+    /// The beginning of a call before a call of the reply that is not one, so that later ones may be part of its values.
+    broken: Option<String>,
+    /// The number of calls in other formats that are known to be no such beginning.
+    checked: usize,
 }
 
 /// A call that may run, with the arguments for its tool.
@@ -86,7 +93,8 @@ pub struct Bound {
     pub tool: usize,
     /// The arguments.
     pub arguments: Arc<Arguments>,
-    /// Text that was probably meant to end the call earlier. Such a call runs only if the gate approves this very call.
+    /// Text in a value that was probably meant to end the call earlier, or the start of another call. Such a call runs only if the
+    /// gate approves this very call.
     pub held: Option<SuspectMarker>,
 }
 
@@ -131,14 +139,17 @@ impl<'c> ReadCall<'c> {
 
 #[derive(Debug)]
 struct OwnMarkers {
+    starts: [String; 2],
     ends: [String; 2],
-    block: Option<NearMisses>,
-    emoji: Option<EmojiMarkers>,
+    block: Option<SyntaxMarkers>,
+    emoji: Option<SyntaxMarkers>,
+    is_self_closing: bool,
 }
 
 #[derive(Debug)]
-struct EmojiMarkers {
+struct SyntaxMarkers {
     near: NearMisses,
+    /// A parser, for cloning, that finds the calls that a value quotes.
     blank: Parser,
 }
 
@@ -152,23 +163,30 @@ impl ReplyCheck {
             let is_read = dialect.syntax().is_none_or(|only| only == syntax);
             is_read.then(|| dialect.for_syntax(syntax).without_reasoning())
         };
-        let block = own(Syntax::Block).map(|own| NearMisses::new(&own));
-        let emoji = own(Syntax::Emoji).map(|own| {
-            Ok(EmojiMarkers {
-                near: NearMisses::new(&own)?,
-                blank: Parser::new(&own)?,
-            })
-        });
+        let markers = |syntax| {
+            let markers = own(syntax).map(|own| {
+                Ok::<_, DialectError>(SyntaxMarkers {
+                    near: NearMisses::new(&own)?,
+                    blank: Parser::new(&own)?,
+                })
+            });
+            markers.transpose()
+        };
+        let syntaxes = [Syntax::Block, Syntax::Emoji];
         Ok(Self {
             markers: Arc::new(OwnMarkers {
-                ends: [Syntax::Block, Syntax::Emoji].map(|syntax| dialect.end_marker(syntax)),
-                block: block.transpose()?,
-                emoji: emoji.transpose()?,
+                starts: syntaxes.map(|syntax| start_marker(dialect, syntax)),
+                ends: syntaxes.map(|syntax| dialect.end_marker(syntax)),
+                block: markers(Syntax::Block)?,
+                emoji: markers(Syntax::Emoji)?,
+                is_self_closing: dialect.is_self_closing(),
             }),
             unclosed,
             has_gate: true,
             has_ids: true,
             is_doubtful: false,
+            broken: None,
+            checked: 0,
         })
     }
 
@@ -196,6 +214,8 @@ impl ReplyCheck {
     /// Begins the next reply.
     pub fn begin_reply(&mut self) {
         self.is_doubtful = false;
+        self.broken = None;
+        self.checked = 0;
     }
 
     /// Validates the next call of the reply and binds its arguments. `stop` is how the reply ended; use
@@ -210,7 +230,7 @@ impl ReplyCheck {
         stop: Stop,
     ) -> Result<Bound, CallError> {
         let found = tools.find(&call.name);
-        let held = match self.may_run(call, found.map(|(_, tool)| tool), stop) {
+        let held = match self.may_run_with(call, tools, stop) {
             // Binding finds all errors.
             Err(CallError::Malformed(_)) => None,
             decided => decided?,
@@ -228,9 +248,9 @@ impl ReplyCheck {
         })
     }
 
-    /// Decides whether the next call of the reply may run, independent of its arguments. `tool` is the tool that it
-    /// names, if it exists. A call that was probably meant to end earlier is held: it runs only if the gate approves
-    /// this very call.
+    /// Decides whether the next call of the reply may run, independent of its arguments, if the tools are not known. `tool`
+    /// is the tool that it names, if it exists. A call that may quote another call is held: it runs only if the gate
+    /// approves this very call.
     ///
     /// # Errors
     /// Returns the reason why the call is rejected, regardless of the gate.
@@ -240,13 +260,57 @@ impl ReplyCheck {
         tool: Option<&ToolSpec>,
         stop: Stop,
     ) -> Result<Option<SuspectMarker>, CallError> {
+        self.decide(call, tool, |_| true, stop)
+    }
+
+    /// Decides as [`may_run`](Self::may_run), with the tools that are offered.
+    ///
+    /// # Errors
+    /// Returns the reason why the call is rejected, regardless of the gate.
+    pub fn may_run_with(
+        &mut self,
+        call: &ToolCall,
+        tools: &(impl ToolLookup + ?Sized),
+        stop: Stop,
+    ) -> Result<Option<SuspectMarker>, CallError> {
+        let tool = tools.find(&call.name).map(|(_, tool)| tool);
+        let names_tool = |text: &str| tools.specs().any(|tool| mentions(text, &tool.name));
+        self.decide(call, tool, names_tool, stop)
+    }
+
+    fn decide(
+        &mut self,
+        call: &ToolCall,
+        tool: Option<&ToolSpec>,
+        names_tool: impl Fn(&str) -> bool,
+        stop: Stop,
+    ) -> Result<Option<SuspectMarker>, CallError> {
         let is_read = tool.is_some_and(|tool| tool.effect == Effect::Read);
         let has_doubtful_start = self.is_doubtful && !is_read;
+        self.look_before(call, names_tool);
         let ended = self.by_its_end(call, is_read, stop);
         self.is_doubtful |= ended.is_err() && call.termination == Termination::NextCall;
         let held = ended.map_err(|why| self.not_closed(why, call.syntax))?;
         if has_doubtful_start {
             return Err(self.not_closed(MissingEnd::AfterUnclosed, call.syntax));
+        }
+        if let Some(found) = self.broken.as_ref().filter(|_| !is_read) {
+            return Err(CallError::AfterBrokenStart {
+                found: found.clone(),
+                start_marker: marker_of(&self.markers.starts, call.syntax),
+            });
+        }
+        if let Some(open) = call.before.opening {
+            return Err(CallError::InReasoning(open));
+        }
+        if let Some(close) = &call.maybe_reasoning {
+            return Err(CallError::MaybeReasoning(close.to_string()));
+        }
+        if held.is_some() && call.syntax == Syntax::Block && call.text.ends_in_mid_line {
+            return Err(CallError::EndsInQuotation(self.end_marker(call.syntax)));
+        }
+        if self.ends_with_slash(call) {
+            return Err(CallError::SlashInHeader(self.end_marker(call.syntax)));
         }
         let is_fixed = || tool.is_some_and(|tool| call.fixed(tool).is_some());
         if let Some(error) = call.parse_error.as_ref().filter(|_| !is_fixed()) {
@@ -293,12 +357,34 @@ impl ReplyCheck {
         tools.mismatch(call.name, arguments)
     }
 
-    fn end_marker(&self, syntax: Syntax) -> String {
-        let [block, emoji] = &self.markers.ends;
-        match syntax {
-            Syntax::Block => block.clone(),
-            Syntax::Emoji => emoji.clone(),
+    /// Looks for the beginning of a call in the text before this one.
+    fn look_before(&mut self, call: &ToolCall, names_tool: impl Fn(&str) -> bool) {
+        let before = &call.before;
+        if self.broken.is_none() {
+            self.broken.clone_from(&before.broken);
         }
+        let others = before.others.iter().skip(self.checked);
+        if self.broken.is_none() {
+            let mut others = others.filter(|(_, names)| names.iter().any(|name| names_tool(name)));
+            self.broken = others.next().map(|(shown, _)| shown.clone());
+        }
+        self.checked = before.others.len();
+    }
+
+    /// Returns whether the header of an emoji call ends with ` /`, and the call does not end directly after it.
+    fn ends_with_slash(&self, call: &ToolCall) -> bool {
+        let has_slash = |line: &str| {
+            let before = line.strip_suffix('/');
+            before.is_some_and(|before| before.is_empty() || before.ends_with([' ', '\t']))
+        };
+        let is_blank = || call.body().is_some_and(|body| body.trim().is_empty());
+        !self.markers.is_self_closing
+            && call.raw_args().is_some_and(has_slash)
+            && !(call.termination == Termination::Explicit && is_blank())
+    }
+
+    fn end_marker(&self, syntax: Syntax) -> String {
+        marker_of(&self.markers.ends, syntax)
     }
 
     fn not_closed(&self, why: MissingEnd, syntax: Syntax) -> CallError {
@@ -321,6 +407,11 @@ impl ReplyCheck {
         if call.marker_in_value || self.near_misses(call).next().is_some() {
             return Err(MissingEnd::MarkerInside);
         }
+        let last = LastValue::of(call);
+        let is_known = call.termination == Termination::NextCall && is_read;
+        if !is_known && last.has_other_end() {
+            return Err(MissingEnd::OtherEnd);
+        }
         let is_lifted = self.unclosed == Unclosed::Run;
         let truncated = match stop {
             Stop::Length => MissingEnd::Truncated,
@@ -337,14 +428,11 @@ impl ReplyCheck {
                     MissingEnd::NoEndMarker
                 },
             ),
-            (_, Syntax::Block) => (
-                match stop {
-                    Stop::Natural => true,
-                    Stop::EndOfFile => is_read || is_lifted,
-                    Stop::Length | Stop::Broken => false,
-                },
-                truncated,
+            (_, Syntax::Block) if stop == Stop::Natural => (
+                is_read || is_lifted || last.is_one_line(),
+                MissingEnd::LongLastValue,
             ),
+            (_, Syntax::Block) => (stop == Stop::EndOfFile && (is_read || is_lifted), truncated),
         };
         if is_enough { Ok(None) } else { Err(reason) }
     }
@@ -360,25 +448,59 @@ impl ReplyCheck {
         {
             return Some(SuspectMarker::new(call, span.range(), Some(suggestion)));
         }
-        let emoji = self.markers.emoji.as_ref()?;
-        if call.syntax != Syntax::Emoji || !call.marker_in_value {
+        if !call.marker_in_value {
             return None;
         }
-        let mut parser = emoji.blank.clone();
-        let header = parser
-            .feed(call.raw())
-            .find(|event| matches!(event.kind, EventKind::CallStart(_)))?
-            .span;
-        Some(SuspectMarker::new(call, header.range(), None))
+        // In the block syntax, the end marker ends a header that is the last text of a value.
+        let end_marker = match call.syntax {
+            Syntax::Block => self.end_marker(call.syntax),
+            Syntax::Emoji => String::new(),
+        };
+        let mut parser = self.markers_of(call.syntax)?.blank.clone();
+        let quoted = [call.raw(), &end_marker].into_iter().find_map(|text| {
+            let mut events = parser.feed(text);
+            events
+                .find(|event| matches!(event.kind, EventKind::CallStart(_)))
+                .map(|event| event.span)
+        });
+        Some(SuspectMarker::new(call, quoted?.range(), None))
+    }
+
+    fn markers_of(&self, syntax: Syntax) -> Option<&SyntaxMarkers> {
+        match syntax {
+            Syntax::Block => self.markers.block.as_ref(),
+            Syntax::Emoji => self.markers.emoji.as_ref(),
+        }
     }
 
     fn near_misses<'c>(&'c self, call: &'c ToolCall) -> impl Iterator<Item = NearMiss> + 'c {
-        let patterns = match call.syntax {
-            Syntax::Block => self.markers.block.as_ref(),
-            Syntax::Emoji => self.markers.emoji.as_ref().map(|emoji| &emoji.near),
-        };
-        patterns
+        self.markers_of(call.syntax)
             .into_iter()
-            .flat_map(|patterns| patterns.find_in_first_column(call.raw()))
+            .flat_map(|markers| markers.near.find_in_first_column(call.raw()))
     }
+}
+
+fn marker_of([block, emoji]: &[String; 2], syntax: Syntax) -> String {
+    match syntax {
+        Syntax::Block => block.clone(),
+        Syntax::Emoji => emoji.clone(),
+    }
+}
+
+fn start_marker(dialect: &Dialect, syntax: Syntax) -> String {
+    let markers = dialect.for_syntax(syntax).markers().unwrap_or_default();
+    let is_start = |usage: &MarkerUse| *usage == MarkerUse::Start(syntax);
+    let start = markers.into_iter().find(|marker| is_start(&marker.usage));
+    start.map(|marker| marker.text).unwrap_or_default()
+}
+
+/// Returns whether a text contains this name as a word of its own.
+pub(crate) fn mentions(text: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    !name.is_empty()
+        && text.match_indices(name).any(|(at, _)| {
+            let before = text.get(..at).unwrap_or_default();
+            let behind = text.get(at + name.len()..).unwrap_or_default();
+            !before.ends_with(is_word) && !behind.starts_with(is_word)
+        })
 }

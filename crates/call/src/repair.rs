@@ -151,7 +151,9 @@ fn describe(
         CallError::NotClosed {
             why: MissingEnd::AfterUnclosed,
             ..
-        }
+        } | CallError::AfterBrokenStart { .. }
+            | CallError::InReasoning(_)
+            | CallError::MaybeReasoning(_)
     );
     let shown = match (tool, &meant) {
         // It may be a quotation, so the model is not asked to send it.
@@ -193,6 +195,8 @@ fn looks_odd(call: &ToolCall, error: &CallError) -> bool {
         | CallError::UnknownIds(_)
         | CallError::NoDependencies
         | CallError::DuplicateId(_)
+        | CallError::AfterBrokenStart { .. }
+        | CallError::InReasoning(_)
         | CallError::MaybeReasoning(_) => false,
         CallError::Arguments(problems) => {
             let is_structural = |one: &ReplyDiagnostic| {
@@ -201,9 +205,11 @@ fn looks_odd(call: &ToolCall, error: &CallError) -> bool {
             };
             call.parse_error.is_some() || problems.iter().any(is_structural)
         }
-        CallError::Malformed(_) | CallError::NotClosed { .. } | CallError::SuspectEnd { .. } => {
-            true
-        }
+        CallError::Malformed(_)
+        | CallError::NotClosed { .. }
+        | CallError::SuspectEnd { .. }
+        | CallError::EndsInQuotation(_)
+        | CallError::SlashInHeader(_) => true,
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use plaincall_syntax::{
-    ByteEvents, ByteParser, Code, Dialect, DialectError, Event, EventKind, Slot, Syntax,
+    ByteEvents, ByteParser, Dialect, DialectError, Event, EventKind, Slot, Syntax,
 };
 
 use crate::call::ToolCall;
@@ -15,6 +15,7 @@ use crate::collector::{CallHeader, Collected, Collector};
 use crate::history::invented::InventedResults;
 use crate::limits::Limits;
 use crate::may_run::{Bound, ReplyCheck};
+use crate::outside::Outside;
 use crate::stop::Stop;
 use crate::tool::lookup::ToolLookup;
 
@@ -94,6 +95,30 @@ pub enum ReplyItem<'c> {
 }
 
 impl ReplyItem<'_> {
+    /// Rejects the calls among these items of a reply that a later item makes doubtful
+    /// ([`MaybeReasoning`](Self::MaybeReasoning)). For callers that have not used the calls yet.
+    pub fn reject_reasoning(items: &mut [Self]) {
+        let mut later: Option<(usize, CallError)> = None;
+        for item in items.iter_mut().rev() {
+            match item {
+                Self::MaybeReasoning { from, error } => {
+                    let first = later
+                        .as_ref()
+                        .map_or(*from, |(first, _)| (*from).min(*first));
+                    later = Some((first, error.clone()));
+                }
+                Self::Call { call, bound } => {
+                    if let Some((from, error)) = &later
+                        && call.index >= *from
+                    {
+                        *bound = Err(error.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Copies borrowed text.
     pub fn into_owned(self) -> ReplyItem<'static> {
         match self {
@@ -148,12 +173,11 @@ impl<T: ToolLookup> ReplyReader<T> {
             state: State {
                 check,
                 close,
-                collector: Collector::new(limits),
+                collector: Collector::new(limits).with_outside(Some(Outside::new(dialect)?)),
                 invented: Some(InventedResults::default()),
                 has_events: false,
                 call: 0,
                 pointer: None,
-                doubtful_from: 0,
             },
         })
     }
@@ -182,7 +206,6 @@ impl<T: ToolLookup> ReplyReader<T> {
         let state = &mut self.state;
         state.collector.begin_turn();
         state.check.begin_reply();
-        state.doubtful_from = state.collector.calls();
         if let Some(invented) = &mut state.invented {
             *invented = InventedResults::default();
         }
@@ -204,6 +227,15 @@ impl<T: ToolLookup> ReplyReader<T> {
         }
     }
 
+    /// Decides about a close marker of reasoning that is the last text so far, as if its line ended here. For replies that are
+    /// known as a whole before any of their calls is used.
+    pub fn end_line(&mut self) -> Option<ReplyItem<'static>> {
+        let stray = self.state.collector.finish();
+        let mut items = VecDeque::new();
+        self.state.maybe_reasoning(stray.as_ref(), &mut items);
+        items.pop_front()
+    }
+
     /// Ends the reply and returns its last items. `stop` is how it ended.
     pub fn finish(&mut self, stop: Stop) -> ReplyEnd {
         let mut waiting = VecDeque::new();
@@ -211,12 +243,19 @@ impl<T: ToolLookup> ReplyReader<T> {
             for event in parser.finish() {
                 self.state.take(event, stop, &self.tools, &mut waiting);
             }
+            let stray = self.state.collector.finish();
+            self.state.maybe_reasoning(stray.as_ref(), &mut waiting);
             self.state.end_text(&mut waiting);
         }
         ReplyEnd {
             items: waiting.into(),
             stop,
         }
+    }
+
+    /// Returns whether the text outside calls has a broken beginning of a call in our own syntaxes (`spec/common.md` 10.1).
+    pub(crate) fn is_after_broken_start(&self) -> bool {
+        self.state.collector.is_after_broken_start()
     }
 
     /// Returns the tools.
@@ -289,8 +328,6 @@ struct State {
     has_events: bool,
     call: usize,
     pointer: Option<Arc<str>>,
-    /// The first call that a stray close marker makes doubtful (`spec/common.md` 5.2).
-    doubtful_from: usize,
 }
 
 impl State {
@@ -312,20 +349,13 @@ impl State {
         }
     }
 
-    /// Records a reasoning marker that does not count.
-    fn stray_marker(&mut self, code: Code, items: &mut VecDeque<ReplyItem<'_>>) {
-        if !matches!(code, Code::StrayReasoningOpen | Code::StrayReasoningClose) {
-            return;
-        }
-        let calls = self.collector.calls();
-        let is_close = code == Code::StrayReasoningClose && self.doubtful_from < calls;
-        if let Some(close) = self.close.as_ref().filter(|_| is_close) {
+    fn maybe_reasoning(&self, collected: Option<&Collected>, items: &mut VecDeque<ReplyItem<'_>>) {
+        if let (Some(Collected::MaybeReasoning(from)), Some(close)) = (collected, &self.close) {
             items.push_back(ReplyItem::MaybeReasoning {
-                from: self.doubtful_from,
+                from: *from,
                 error: CallError::MaybeReasoning(close.clone()),
             });
         }
-        self.doubtful_from = calls;
     }
 
     fn take<'c>(
@@ -364,9 +394,9 @@ impl State {
                 pointer: self.pointer.clone(),
                 text: text.into_cow(),
             }),
-            EventKind::Diagnostic(diagnostic) => self.stray_marker(diagnostic.code, items),
             _ => {}
         }
+        self.maybe_reasoning(collected.as_ref(), items);
         if let Some(Collected::Finished(call)) = collected {
             let bound = self.check.bind(&call, tools, stop);
             let call = Arc::from(call);

@@ -1,37 +1,41 @@
 //! Calls that a model with native tool calls wrote as text (`spec/gateway.md` 11.1).
 
 pub(crate) mod calls;
-mod candidate;
 mod fence;
 mod formats;
-mod json_scan;
+mod matcher;
+mod tags;
 
 use std::mem;
 use std::sync::Arc;
 
-use plaincall_syntax::{Dialect, DialectError, MarkerUse, ceil_char_boundary};
+use plaincall_syntax::{CALL_TAGS, Dialect, DialectError, Event, EventKind, Termination};
 
 use crate::arguments::Arguments;
+use crate::candidates::{Candidate, Candidates, Piece};
 use crate::limits::Limits;
-use crate::may_run::{ReplyCheck, Unclosed};
-use crate::reply_reader::ReplyReader;
-use crate::rescue::candidate::Candidate;
-use crate::rescue::fence::Fence;
-use crate::rescue::formats::{BARE, FORMATS, OWN, Step};
+use crate::may_run::last_value::SPECIAL_TOKENS;
+use crate::may_run::{Bound, ReplyCheck, Unclosed, mentions};
+use crate::reply_reader::{ReplyItem, ReplyReader};
+use crate::rescue::matcher::calls_in;
+use crate::rescue::tags::OpenTags;
+use crate::stop::Stop;
+use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
 
 /// The maximum length of a text that is held back, in bytes.
 const MAX_HELD: usize = 1 << 20;
-/// The maximum number of blanks before a call. More of them begin a code block in Markdown.
-const MAX_BLANKS: usize = 3;
-/// The maximum number of blanks before reasoning.
-const MAX_REASONING_BLANKS: usize = 64;
+/// The maximum length of the white space and the special tokens after a call, in bytes. All of it is examined with each piece.
+const LONGEST_TAIL: usize = 4096;
+/// The maximum length of a special token, in bytes.
+const LONGEST_TOKEN: usize = 64;
 
 /// Finds calls in the text of a model that was not taught our syntax: in the formats that models were trained on, and in our
 /// own. All other text stays as it is.
 ///
-/// A call is found if it is on lines of its own and complete, an offered tool has its name, and its arguments are valid. Text is
-/// held back only while it may become a call, and at most 1 MiB of it. The result does not depend on how the text is split.
+/// A call is found if it is complete and on lines of its own, an offered tool has its name, its arguments are valid, and the
+/// text ends with it or with other such calls. From the first such call on, text is held back until the end, and at most 1 MiB
+/// of it. The result does not depend on how the text is split.
 ///
 /// ```
 /// use plaincall_call::rescue::{RescueReader, Rescued};
@@ -50,16 +54,33 @@ const MAX_REASONING_BLANKS: usize = 64;
 /// ```
 #[derive(Debug)]
 pub struct RescueReader<T> {
-    own: ReplyReader<&'static [&'static crate::tool::ToolSpec]>,
-    /// Our own start markers.
-    starts: Arc<[String]>,
-    /// The markers around reasoning at the beginning of a reply.
-    reasoning: Option<[String; 2]>,
-    tools: T,
-    state: State<T>,
-    /// Whether there was only white space so far.
-    is_blank: bool,
+    /// Reads the calls in our own syntaxes, and decides about them.
+    own: ReplyReader<T>,
+    state: State,
+}
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    others: Candidates,
+    /// The tags that are open in the text.
+    tags: OpenTags,
+    call: Option<OwnCall>,
+    /// The number of bytes that the parser holds back.
+    unread: usize,
+    /// The calls, and the text after them.
+    held: Vec<Rescued>,
+    held_len: usize,
+    /// Whether a call before is not accepted, so that later ones may be part of its values.
+    is_doubtful: bool,
     found: Vec<Rescued>,
+}
+
+/// A call in one of our own syntaxes that has begun.
+#[derive(Clone, Debug)]
+struct OwnCall {
+    source: String,
+    /// True if it may be accepted.
+    is_apart: bool,
 }
 
 /// A part of a text.
@@ -97,63 +118,45 @@ pub struct RescuedCall {
     pub arguments: Arc<Arguments>,
 }
 
-#[derive(Debug)]
-enum State<T> {
-    /// The beginning of a line, which may become a call.
-    Begin(String),
-    /// The rest of a line without a call.
-    Line,
-    /// Reasoning. The text is the end of it.
-    Reasoning(String),
-    /// A code block that is text.
-    Block(Fence),
-    Call(Box<Candidate<T>>),
-}
-
-impl RescueReader<&'static [&'static crate::tool::ToolSpec]> {
+impl RescueReader<&'static [&'static ToolSpec]> {
     /// Creates a reader without tools. Text between the markers of reasoning at the beginning of a reply stays text.
     ///
     /// # Errors
-    /// Returns an error if our default markers are invalid, which they are not.
+    /// Returns an error if the markers are invalid.
     pub fn new(reasoning: Option<[String; 2]>) -> Result<Self, DialectError> {
-        let dialect = Dialect::auto();
+        Self::of(reasoning, false)
+    }
+
+    /// Creates a reader as [`new`](Self::new) does. Replies begin inside reasoning.
+    ///
+    /// # Errors
+    /// Returns an error if the markers are invalid.
+    pub fn in_reasoning(reasoning: [String; 2]) -> Result<Self, DialectError> {
+        Self::of(Some(reasoning), true)
+    }
+
+    fn of(reasoning: Option<[String; 2]>, is_inside: bool) -> Result<Self, DialectError> {
+        let mut dialect = Dialect::auto();
+        if let Some([open, close]) = reasoning {
+            dialect = dialect.leading_reasoning(open, close);
+        }
+        if is_inside {
+            dialect = dialect.in_reasoning();
+        }
         let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
         let check = check.without_gate().without_dependencies();
-        let markers = dialect.markers()?.into_iter();
-        let starts = markers.filter(|marker| matches!(marker.usage, MarkerUse::Start(_)));
+        let own = ReplyReader::new(&dialect, &[][..], check, Limits::for_running())?;
         Ok(Self {
-            own: ReplyReader::new(&dialect, &[][..], check, Limits::for_running())?,
-            starts: starts.map(|marker| marker.text).collect(),
-            reasoning,
-            tools: &[],
-            state: State::Begin(String::new()),
-            is_blank: true,
-            found: Vec::new(),
+            own: own.with_events(),
+            state: State::default(),
         })
     }
 
-    /// Begins inside reasoning.
-    #[must_use]
-    pub fn in_reasoning(mut self) -> Self {
-        if self.reasoning.is_some() {
-            self.state = State::Reasoning(String::new());
-        }
-        self
-    }
-
     /// Returns a copy with these tools, for a reply.
-    pub fn with_tools<T: ToolLookup + Clone>(&self, tools: T) -> RescueReader<T> {
+    pub fn with_tools<T: ToolLookup>(&self, tools: T) -> RescueReader<T> {
         RescueReader {
-            own: self.own.clone(),
-            starts: Arc::clone(&self.starts),
-            reasoning: self.reasoning.clone(),
-            tools,
-            state: match &self.state {
-                State::Reasoning(_) => State::Reasoning(String::new()),
-                _ => State::Begin(String::new()),
-            },
-            is_blank: true,
-            found: Vec::new(),
+            own: self.own.with_tools(tools),
+            state: State::default(),
         }
     }
 }
@@ -161,191 +164,235 @@ impl RescueReader<&'static [&'static crate::tool::ToolSpec]> {
 impl<T: ToolLookup + Clone> RescueReader<T> {
     /// Reads the next text.
     pub fn feed(&mut self, text: &str) -> Vec<Rescued> {
-        self.read(text);
-        mem::take(&mut self.found)
+        let tools = self.own.tools().clone();
+        self.state.unread += text.len();
+        for item in self.own.feed(text) {
+            self.state.take(item, &tools);
+        }
+        self.state.is_doubtful |= self.own.is_after_broken_start();
+        mem::take(&mut self.state.found)
     }
 
-    /// Ends the text, or its current line: what is held back is decided now. A call that ends here counts only if the text is
-    /// complete.
+    /// Ends the text: what is held back is decided now. At the end of a truncated text, a call counts only if its line has ended.
     pub fn flush(&mut self, is_complete: bool) -> Vec<Rescued> {
-        match mem::replace(&mut self.state, State::Line) {
-            State::Begin(held) => {
-                self.text(&held);
-                // A line that has not begun may still begin with a call.
-                if held.is_empty() {
-                    self.state = State::Begin(held);
-                }
-            }
-            State::Call(mut call) => {
-                if is_complete && call.end.is_none() {
-                    let was_text = call.is_text;
-                    call.take('\n', &self.tools);
-                    call.text.pop();
-                    call.is_text = was_text;
-                }
-                let rest = self.end_call(*call);
-                // The rest is the beginning of a line without a call.
-                if !rest.is_empty() && !matches!(self.state, State::Block(_)) {
-                    self.state = State::Line;
-                }
-                self.read(&rest);
-            }
-            other => self.state = other,
+        let tools = self.own.tools().clone();
+        let stop = if is_complete {
+            Stop::Natural
+        } else {
+            Stop::Length
+        };
+        for item in self.own.finish(stop).items {
+            self.state.take(item, &tools);
         }
-        mem::take(&mut self.found)
+        self.own.begin_reply();
+        self.state.finish(is_complete, &tools);
+        mem::take(&mut self.state.found)
     }
 
     /// Returns whether text is held back.
     pub fn is_holding(&self) -> bool {
-        match &self.state {
-            State::Begin(held) => !held.is_empty(),
-            State::Call(call) => !call.is_text,
-            _ => false,
-        }
+        let state = &self.state;
+        let is_call = state.call.as_ref().is_some_and(|call| call.is_apart);
+        is_call || state.unread > 0 || !state.held.is_empty() || state.others.is_holding()
     }
+}
 
-    fn read(&mut self, mut text: &str) {
-        while let Some(c) = text.chars().next() {
-            let length = match self.state {
-                State::Line => text.find('\n').map_or(text.len(), |end| end + 1),
-                _ => c.len_utf8(),
-            };
-            let (piece, rest) = text.split_at_checked(length).unwrap_or((text, ""));
-            text = rest;
-            let again = self.take(piece, c);
-            self.read(&again);
-        }
-    }
-
-    /// Takes a character, or the rest of a line without a call. Returns text to read again: at most twice for each character of
-    /// a line.
-    fn take(&mut self, piece: &str, c: char) -> String {
-        match mem::replace(&mut self.state, State::Line) {
-            State::Begin(held) => return self.begin(held + piece),
-            State::Line => {
-                self.text(piece);
-                if piece.ends_with('\n') {
-                    self.state = State::Begin(String::new());
-                }
+impl State {
+    fn take(&mut self, item: ReplyItem<'_>, tools: &impl ToolLookup) {
+        match item {
+            ReplyItem::CallStart(header) => {
+                let is_offered = tools.find(&header.name).is_some();
+                let is_apart = is_offered && self.others.is_apart() && self.tags.are_closed();
+                self.others(Candidates::finish, tools);
+                self.others.skip_call();
+                self.call = Some(OwnCall {
+                    source: String::new(),
+                    is_apart,
+                });
             }
-            State::Reasoning(mut end) => {
-                self.text(piece);
-                end.push(c);
-                let close = self.reasoning.as_ref().map_or("", |[_, close]| close);
-                if end.ends_with(close) {
-                    self.state = State::Begin(String::new());
-                } else {
-                    let cut = end.len().saturating_sub(close.len());
-                    end.drain(..ceil_char_boundary(&end, cut));
-                    self.state = State::Reasoning(end);
-                }
-            }
-            State::Block(mut fence) => {
-                self.text(piece);
-                self.state = match fence.take(c) {
-                    Some(true) => State::Begin(String::new()),
-                    _ => State::Block(fence),
+            ReplyItem::Event(event) => self.event(&event, tools),
+            ReplyItem::Call { call, bound } => {
+                let Some(written) = self.call.take() else {
+                    return;
                 };
-            }
-            State::Call(mut call) => {
-                let was_text = call.is_text;
-                let matches = call.take(c, &self.tools);
-                if call.is_text && call.fence.is_some() {
-                    return self.fail(*call);
+                let is_whole = written.is_apart && call.termination == Termination::Explicit;
+                match bound {
+                    Ok(Bound { arguments, .. }) if is_whole && !self.is_doubtful => {
+                        let name = call.name.clone();
+                        self.accept(written.source, vec![RescuedCall { name, arguments }]);
+                    }
+                    _ => {
+                        self.is_doubtful = true;
+                        self.text(&written.source);
+                    }
                 }
-                if call.is_text {
-                    self.text(if was_text { piece } else { &call.text });
-                }
-                if !matches || call.is_over() {
-                    return self.end_call(*call);
-                }
-                self.state = State::Call(call);
             }
+            // The calls before it may be part of reasoning.
+            ReplyItem::MaybeReasoning { .. } => self.release(),
+            _ => {}
         }
-        String::new()
     }
 
-    /// Decides what this beginning of a line is. Returns it if it is read again, as the rest of a line or by a candidate.
-    fn begin(&mut self, held: String) -> String {
-        let begun = held.trim_start_matches([' ', '\t']);
-        let blanks = held.get(..held.len() - begun.len()).unwrap_or_default();
-        let begins = |text: &str| text.len() > begun.len() && text.starts_with(begun);
-        let starts = self.starts.iter().map(|start| (&**start, OWN));
-        let mut formats = FORMATS.iter().copied().chain(starts);
-        let reasoning = self.reasoning.as_ref().filter(|_| self.is_blank);
-        if reasoning.is_some_and(|[open, _]| begun == open) {
-            self.text(&held);
-            self.state = State::Reasoning(String::new());
-            return String::new();
-        }
-        let may_reason = reasoning.is_some_and(|[open, _]| begins(open));
-        let is_indented = blanks.len() > MAX_BLANKS || blanks.contains('\t');
-        if (may_reason && blanks.len() <= MAX_REASONING_BLANKS)
-            || (!is_indented && formats.clone().any(|(open, _)| begins(open)))
-        {
-            self.state = State::Begin(held);
-            return String::new();
-        }
-        let is_json = begun.starts_with(['{', '[']);
-        let (text, steps, again) = match formats.find(|(open, _)| begun == *open) {
-            _ if is_indented => return held,
-            Some((_, steps)) => (held, steps, String::new()),
-            None if is_json => (String::new(), BARE, held),
-            None => return held,
-        };
-        let own = matches!(steps, [Step::Own, ..]);
-        let own = own.then(|| self.own.with_tools(self.tools.clone()));
-        self.state = State::Call(Box::new(Candidate::new(text, steps, own)));
-        again
-    }
-
-    /// Ends a candidate. Returns the text to read again.
-    fn end_call(&mut self, mut call: Candidate<T>) -> String {
-        if call.is_text {
-            if call.end.is_some() || call.text.ends_with('\n') {
-                self.state = State::Begin(String::new());
+    fn event(&mut self, event: &Event<'_>, tools: &impl ToolLookup) {
+        let source = event.source();
+        self.unread = self.unread.saturating_sub(source.len());
+        if let Some(call) = &mut self.call {
+            call.source.push_str(source);
+            call.is_apart &= call.source.len() <= MAX_HELD;
+            if !call.is_apart {
+                let source = mem::take(&mut call.source);
+                self.text(&source);
             }
-            return String::new();
-        }
-        let Some(end) = call.end else {
-            return self.fail(call);
-        };
-        self.state = State::Begin(String::new());
-        let rest = call.text.split_off(end.min(call.text.len()));
-        match call.calls(&self.tools) {
-            Some(calls) => {
-                self.is_blank = false;
-                let source = call.text;
-                self.found.push(Rescued::Calls { source, calls });
-            }
-            None => self.text(&call.text),
-        }
-        rest
-    }
-
-    /// Passes on a candidate that does not have its format. Its last line is read again, unless it is the first.
-    fn fail(&mut self, mut call: Candidate<T>) -> String {
-        let lines = call.text.strip_suffix('\n').unwrap_or(&call.text);
-        let last = lines.rfind('\n').map(|end| end + 1);
-        let rest = call.text.split_off(last.unwrap_or(call.text.len()));
-        self.text(&call.text);
-        let is_begin = call.text.ends_with('\n');
-        self.state = match call.fence {
-            Some(fence) => State::Block(fence.at_line(is_begin)),
-            None if is_begin => State::Begin(String::new()),
-            None => State::Line,
-        };
-        rest
-    }
-
-    fn text(&mut self, text: &str) {
-        if text.is_empty() {
             return;
         }
-        self.is_blank &= text.trim().is_empty();
+        match &event.kind {
+            EventKind::Text(_) => {
+                let read = |others: &mut Candidates, out: &mut dyn FnMut(Piece<'_>)| {
+                    others.feed(source, out);
+                    others.pass_on_text(|name| tools.find(name).is_some(), out);
+                };
+                self.others(read, tools);
+            }
+            // The markers of reasoning, and reasoning.
+            _ if !source.is_empty() => {
+                self.others(Candidates::finish, tools);
+                self.text(source);
+            }
+            _ => {}
+        }
+    }
+
+    /// Passes text to the reader of other formats, and takes what it finds.
+    fn others(
+        &mut self,
+        read: impl FnOnce(&mut Candidates, &mut dyn FnMut(Piece<'_>)),
+        tools: &impl ToolLookup,
+    ) {
+        let mut others = mem::take(&mut self.others);
+        read(&mut others, &mut |piece| match piece {
+            Piece::Text(text) => {
+                self.tags.feed(text);
+                self.text(text);
+            }
+            Piece::Candidate(candidate) => self.candidate(candidate, tools),
+        });
+        self.others = others;
+    }
+
+    fn candidate(&mut self, candidate: Candidate, tools: &impl ToolLookup) {
+        let may_be = candidate.is_whole && candidate.is_apart && self.tags.are_closed();
+        let calls = (may_be && !self.is_doubtful).then(|| calls_in(&candidate.source, tools));
+        if let Some(calls) = calls.flatten() {
+            return self.accept(candidate.source, calls);
+        }
+        let names = &candidate.names;
+        let is_named = |tool: &ToolSpec| names.iter().any(|name| mentions(name, &tool.name));
+        self.is_doubtful |= !candidate.is_whole || tools.specs().any(is_named);
+        self.text(&candidate.source);
+    }
+
+    fn accept(&mut self, source: String, calls: Vec<RescuedCall>) {
+        self.held_len += source.len();
+        self.held.push(Rescued::Calls { source, calls });
+        self.limit();
+    }
+
+    /// Takes text that is not a call. After a call, only white space and special tokens may follow.
+    fn text(&mut self, text: &str) {
+        if self.held.is_empty() {
+            self.pass_on(text);
+            return;
+        }
+        self.held_len += text.len();
+        match self.held.last_mut() {
+            Some(Rescued::Text(before)) => before.push_str(text),
+            _ => self.held.push(Rescued::Text(text.to_owned())),
+        }
+        let last = self.held.last().map_or("", Rescued::source);
+        let is_too_long = last.len() > LONGEST_TAIL;
+        if is_too_long || rest_of_tokens(last).is_none_or(|rest| rest.len() > LONGEST_TOKEN) {
+            self.release();
+        }
+        self.limit();
+    }
+
+    fn limit(&mut self) {
+        if self.held_len > MAX_HELD {
+            self.release();
+        }
+    }
+
+    /// Passes on the held calls as text: the reply does not end with them.
+    fn release(&mut self) {
+        self.held_len = 0;
+        for one in mem::take(&mut self.held) {
+            self.is_doubtful |= matches!(one, Rescued::Calls { .. });
+            self.pass_on(one.source());
+        }
+    }
+
+    fn pass_on(&mut self, text: &str) {
         match self.found.last_mut() {
+            _ if text.is_empty() => {}
             Some(Rescued::Text(before)) => before.push_str(text),
             _ => self.found.push(Rescued::Text(text.to_owned())),
         }
     }
+
+    fn finish(&mut self, is_complete: bool, tools: &impl ToolLookup) {
+        if let Some(call) = self.call.take() {
+            self.is_doubtful = true;
+            self.text(&call.source);
+        }
+        self.others(Candidates::finish, tools);
+        let is_over = self.held.iter().all(|one| match one {
+            Rescued::Text(text) => rest_of_tokens(text) == Some(""),
+            Rescued::Calls { .. } => true,
+        });
+        let ends_line = || {
+            let last = self.held.last();
+            last.is_some_and(|last| matches!(last, Rescued::Text(text) if text.contains('\n')))
+        };
+        if !is_over || (!is_complete && !ends_line()) {
+            self.release();
+        }
+        self.held_len = 0;
+        let mut held = mem::take(&mut self.held).into_iter().peekable();
+        while let Some(one) = held.next() {
+            match (self.found.last_mut(), one) {
+                // The end of their line, and special tokens, belong to the calls before them.
+                (Some(Rescued::Calls { source, .. }), Rescued::Text(text)) => {
+                    let tokens = text.trim_end().len();
+                    let blank = text.get(tokens..).unwrap_or_default();
+                    let line = blank.find('\n').map(|end| end + 1);
+                    let line = line.or(held.peek().map(|_| blank.len())).unwrap_or(0);
+                    source.push_str(text.get(..tokens + line).unwrap_or_default());
+                    self.pass_on(blank.get(line..).unwrap_or_default());
+                }
+                (_, one) => self.found.push(one),
+            }
+        }
+    }
+}
+
+/// Returns what follows the white space and the special tokens at the beginning of a text, if it may be the beginning of one.
+fn rest_of_tokens(text: &str) -> Option<&str> {
+    let mut rest = text.trim_start();
+    while let Some(begin) = rest.strip_prefix(['<', '[']) {
+        let Some(end) = begin.find(['>', ']']) else {
+            return (!rest.contains(char::is_whitespace)).then_some(rest);
+        };
+        let token = rest.get(..end + 2)?;
+        let is_end = |tag: &str| !tag.is_empty() && token.eq_ignore_ascii_case(tag);
+        let is_template = (token.starts_with("<|") && token.ends_with("|>"))
+            || (token.starts_with("<\u{FF5C}") && token.ends_with("\u{FF5C}>"));
+        let mut tags = CALL_TAGS.iter().map(|(_, end)| *end);
+        let is_token =
+            tags.any(is_end) || is_template || SPECIAL_TOKENS.iter().any(|one| is_end(one));
+        if !is_token || token.contains(char::is_whitespace) {
+            return None;
+        }
+        rest = rest.get(end + 2..)?.trim_start();
+    }
+    rest.is_empty().then_some(rest)
 }

@@ -7,6 +7,7 @@ mod coerce;
 #[cfg(feature = "jsonschema")]
 mod costly_schemas;
 mod decimals;
+mod decisions;
 mod definitions;
 mod echo_steps;
 mod ids;

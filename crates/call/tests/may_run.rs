@@ -13,26 +13,28 @@ use plaincall_syntax::{Dialect, Syntax, Termination};
 
 /// The first matching row decides. `*` matches everything, `a,b` matches both.
 const TABLE: &str = "
-syntax  ended-by  its-value-holds         tool   text-is         unclosed  may-run
-*       end       end-near-miss           *      *               *         held
-emoji   end       call                    *      *               *         held
-*       end       *                       *      *               *         yes
-*       next,text marker,call             *      *               *         marker-inside
-*       next,text end-near-miss           *      *               *         marker-inside
-*       next,text other-near-miss         *      *               *         marker-inside
-block   next      *                       read   *               *         yes
-block   next      *                       *      *               run       yes
-block   next      *                       *      *               reject    ended-by-next-call
-block   text      *                       *      complete        *         yes
-block   text      *                       read   file            *         yes
-block   text      *                       *      file            run       yes
-block   text      *                       *      file            *         end-of-file
-block   text      *                       *      length          *         truncated
-block   text      *                       *      broken          *         maybe-truncated
-emoji   text      *                       *      complete,file   run       yes
-emoji   text      *                       *      length          *         truncated
-emoji   text      *                       *      broken          run       maybe-truncated
-emoji   text      *                       *      *               reject    no-end-marker
+syntax  ended-by  its-value-holds  lines  tool   text-is         unclosed  may-run
+*       end       end-near-miss    *      *      *               *         held
+*       end       call             *      *      *               *         held
+*       end       *                *      *      *               *         yes
+*       next,text marker,call      *      *      *               *         marker-inside
+*       next,text end-near-miss    *      *      *               *         marker-inside
+*       next,text other-near-miss  *      *      *               *         marker-inside
+block   next      *                *      read   *               *         yes
+*       next,text other-end        *      *      *               *         other-end
+block   next      *                *      *      *               run       yes
+block   next      *                *      *      *               reject    ended-by-next-call
+block   text      *                *      read   complete,file   *         yes
+block   text      *                *      *      complete,file   run       yes
+block   text      *                one    *      complete        *         yes
+block   text      *                more   *      complete        *         long-last-value
+block   text      *                *      *      file            *         end-of-file
+block   text      *                *      *      length          *         truncated
+block   text      *                *      *      broken          *         maybe-truncated
+emoji   text      *                *      *      complete,file   run       yes
+emoji   text      *                *      *      length          *         truncated
+emoji   text      *                *      *      broken          run       maybe-truncated
+emoji   text      *                *      *      *               reject    no-end-marker
 ";
 
 const SYNTAXES: [&str; 2] = ["block", "emoji"];
@@ -42,7 +44,7 @@ const TEXTS: [&str; 4] = ["complete", "file", "length", "broken"];
 const UNCLOSED: [&str; 2] = ["reject", "run"];
 
 /// The content of a value, in the block syntax and in the emoji syntax.
-const VALUES: [(&str, &str, &str); 19] = [
+const VALUES: [(&str, &str, &str); 24] = [
     ("nothing-special", "hello", "hello"),
     (
         "end-near-miss",
@@ -86,9 +88,14 @@ const VALUES: [(&str, &str, &str); 19] = [
     ("escaped-marker", "!!!GADGET_START\\:B", "🛠️\\[b]\n🛠\\[c]"),
     (
         "other-format",
-        "a\n<tool_call>{}</tool_call>",
+        "a\n<tool_call>{}</tool_call>.",
         "[TOOL_CALLS][]",
     ),
+    ("blank-lines-at-the-end", "a\n\n \n", "a\n\n"),
+    ("other-end", "a\n</tool_call>\n", "a\n</tool_call>"),
+    ("other-end", "a<|im_end|>", "a</s>"),
+    ("other-end", "a\n```", "a\n~~~\n"),
+    ("fence-that-closes", "```\na\n```", "~~~\na\n~~~"),
     (
         "marker-of-other-syntax",
         "a\n🛠️[/end]\n🛠️[b]",
@@ -100,7 +107,7 @@ fn fits(pattern: &str, word: &str) -> bool {
     pattern == "*" || pattern.split(',').any(|one| one == word)
 }
 
-fn expected<'t>(rows: &[(usize, Vec<&'t str>)], case: [&str; 6]) -> (usize, &'t str) {
+fn expected<'t>(rows: &[(usize, Vec<&'t str>)], case: [&str; 7]) -> (usize, &'t str) {
     let row = rows.iter().find(|(_, row)| {
         let mut pairs = row.iter().zip(case);
         pairs.all(|(pattern, word)| fits(pattern, word))
@@ -141,6 +148,8 @@ fn name(decision: &Result<Option<SuspectMarker>, CallError>) -> &'static str {
         MissingEnd::EndedByNextCall => "ended-by-next-call",
         MissingEnd::AfterUnclosed => "after-unclosed",
         MissingEnd::MarkerInside => "marker-inside",
+        MissingEnd::LongLastValue => "long-last-value",
+        MissingEnd::OtherEnd => "other-end",
         other => panic!("{other:?}"),
     }
 }
@@ -199,7 +208,10 @@ fn which_calls_may_run() {
                             let mut check = ReplyCheck::new(&dialect, unclosed(lifted))
                                 .expect("a dialect that works");
                             let decision = check.may_run(call, tool(effect).as_ref(), stop(state));
-                            let case = [syntax, end, holds, effect, state, lifted];
+                            let value = if is_block { block } else { emoji };
+                            let is_long = value.trim_end().contains('\n');
+                            let lines = if is_long { "more" } else { "one" };
+                            let case = [syntax, end, holds, lines, effect, state, lifted];
                             let (row, expected) = expected(&rows, case);
                             assert_eq!(name(&decision), expected, "{case:?}\n{text}");
                             used.insert(row);
@@ -211,7 +223,7 @@ fn which_calls_may_run() {
         }
     }
     assert_eq!(used.len(), rows.len(), "rows that no case needs");
-    assert_eq!(count, 19 * 5 * 32);
+    assert_eq!(count, 24 * 5 * 32);
 }
 
 /// A call ended by the next one makes later ones doubtful: they may be quotations.

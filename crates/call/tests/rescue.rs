@@ -205,7 +205,7 @@ fn text_is_held_back_only_while_it_may_become_a_call() {
         ("<", "<"),
         ("<tool", "<tool"),
         ("<tools", ""),
-        ("  {\"na", "  {\"na"),
+        ("  {\"na", "{\"na"),
         ("    {\"name\"", ""),
         ("{\"color\"", ""),
         ("{\"name\": \"John\"", ""),

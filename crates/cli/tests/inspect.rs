@@ -67,7 +67,7 @@ fn a_command_without_the_page_names_the_way_to_build_it() {
     let inspected = inspect(folder.path(), &["-", "--html", "-"], &[], b"a reply");
     assert_eq!((inspected.status, &*inspected.stdout), (Some(1), ""));
     assert!(
-        inspected.stderr.contains("`cargo xtask inspector`"),
+        inspected.stderr.contains("`cargo xtask inspector build`"),
         "{inspected:?}"
     );
     assert!(inspected.stderr.contains("--page"), "{inspected:?}");

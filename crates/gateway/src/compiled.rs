@@ -56,10 +56,10 @@ fn rescue_reader(
     let Some(span) = &settings.reasoning else {
         return RescueReader::new(None);
     };
-    let reader = RescueReader::new(Some([span.open.clone(), span.close.clone()]))?;
+    let markers = [span.open.clone(), span.close.clone()];
     Ok(if span.is_started {
-        reader.in_reasoning()
+        RescueReader::in_reasoning(markers)?
     } else {
-        reader
+        RescueReader::new(Some(markers))?
     })
 }

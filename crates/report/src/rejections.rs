@@ -5,7 +5,7 @@ use plaincall_call::{
     CallError, Document, Effect, MissingEnd, ReplyCheck, ReplyDiagnostic, Stop, SuspectMarker,
     ToolCall, ToolSet, ToolSpec, Unclosed,
 };
-use plaincall_syntax::{Code, Dialect, DialectError, Section};
+use plaincall_syntax::{Dialect, DialectError, Section};
 use plaincall_syntax::{Severity, Span, Termination};
 
 use crate::advice::{
@@ -44,11 +44,13 @@ impl Rejections {
         // The decision for a tool that only reads.
         let mut lenient = check.clone();
         let reads = ToolSpec::new("").effect(Effect::Read);
-        let uncertain = uncertain_calls(document);
         let mut declared = Vec::new();
         for call in document.calls() {
             let tool = run.tools.and_then(|tools| tools.get(&call.name));
-            let decision = check.may_run(call, tool, run.stop);
+            let decision = match run.tools {
+                Some(tools) => check.may_run_with(call, tools, run.stop),
+                None => check.may_run(call, None, run.stop),
+            };
             let lenient_decision = lenient.may_run(call, Some(&reads), run.stop);
             let is_invalid = run.tools.is_some_and(|tools| match tool {
                 Some(_) => tools.bind(call).is_err(),
@@ -58,21 +60,10 @@ impl Rejections {
                 Some(_) => decision.is_err(),
                 None => lenient_decision.is_err(),
             };
-            let next = uncertain.partition_point(|span| span.end <= call.span.start);
-            let is_uncertain = uncertain
-                .get(next)
-                .is_some_and(|span| span.start <= call.span.start);
-            let is_unusable = is_rejected || is_invalid || is_uncertain;
+            let is_unusable = is_rejected || is_invalid;
             declared.push(DeclaredCall::new(&call.id, &call.dependencies).invalid(is_unusable));
-            if is_uncertain && let Some([_, close]) = run.dialect.reasoning_markers() {
-                let reason = CallError::MaybeReasoning(close.to_owned());
-                let (severity, section) = (Severity::Error, Section::StrayReasoning);
-                rejections.push(MAYBE_REASONING, severity, call, section, reason.to_string());
-            }
             let severity = match (&decision, run.tools) {
-                (Err(error), _) if is_missing_end(error, MissingEnd::MarkerInside) => {
-                    Severity::Error
-                }
+                (Err(error), _) if is_certain(error) => Severity::Error,
                 (Err(_), Some(_)) => Severity::Error,
                 _ => Severity::Warning,
             };
@@ -108,9 +99,18 @@ impl Rejections {
             self.unclosed.push(call.span.start);
         }
         let (code, severity, message) = match decision {
-            Err(error) if is_missing_end(&error, MissingEnd::AfterUnclosed) => {
-                (AFTER_UNCLOSED, severity, error.to_string())
+            Err(error @ (CallError::MaybeReasoning(_) | CallError::InReasoning(_))) => {
+                let message = error.to_string();
+                let (severity, section) = (Severity::Error, Section::StrayReasoning);
+                return self.push(MAYBE_REASONING, severity, call, section, message);
             }
+            Err(
+                error @ (CallError::AfterBrokenStart { .. }
+                | CallError::NotClosed {
+                    why: MissingEnd::AfterUnclosed,
+                    ..
+                }),
+            ) => (AFTER_UNCLOSED, severity, error.to_string()),
             Ok(Some(suspect)) => {
                 let message = format!("{suspect}: in a run, this call needs approval");
                 (END_MARKER_IN_VALUE, Severity::Warning, message)
@@ -156,23 +156,14 @@ pub(crate) fn diagnostic(
     ReplyDiagnostic::new(code, severity, section, span, message)
 }
 
-/// Returns whether a call was rejected for this missing end.
-fn is_missing_end(error: &CallError, which: MissingEnd) -> bool {
-    matches!(error, CallError::NotClosed { why, .. } if *why == which)
-}
-
-/// Returns the spans in which calls are uncertain because of a stray close marker (`spec/common.md` 5.2).
-fn uncertain_calls(document: &Document) -> Vec<Span> {
-    let mut uncertain = Vec::new();
-    let mut start = 0;
-    for diagnostic in &document.diagnostics {
-        let is = |code: Code| diagnostic.code == code.name();
-        if is(Code::StrayReasoningClose) {
-            uncertain.push(Span::new(start, diagnostic.span.end));
-        }
-        if is(Code::StrayReasoningOpen) || is(Code::StrayReasoningClose) {
-            start = diagnostic.span.end;
-        }
-    }
-    uncertain
+/// Returns whether a call of any tool is rejected.
+fn is_certain(error: &CallError) -> bool {
+    matches!(
+        error,
+        CallError::NotClosed {
+            why: MissingEnd::MarkerInside | MissingEnd::OtherEnd,
+            ..
+        } | CallError::EndsInQuotation(_)
+            | CallError::SlashInHeader(_)
+    )
 }

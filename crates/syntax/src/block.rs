@@ -4,6 +4,7 @@ use crate::LINE_LIMIT;
 use crate::diagnostic::Code;
 use crate::dialect::MARKER_LIMIT;
 use crate::event::{Part, Syntax, Termination};
+use crate::fence::Fences;
 use crate::floor_char_boundary;
 use crate::is_blank;
 use crate::machine::{Content, Machine, State, Step, Token, Wait};
@@ -245,7 +246,7 @@ impl Machine {
         self.state = if code == Some(Code::PointerTooLong) {
             State::PointerRest
         } else {
-            State::Value
+            self.value_state()
         };
         self.first_column = true;
         if let Some(code) = code {
@@ -264,11 +265,11 @@ impl Machine {
                 role: Role::LineEnd,
                 ..
             } => {
-                self.state = State::Value;
+                self.state = self.value_state();
                 Step::Emit(Content::Ignored, at + 1)
             }
             Found::Whole { at: 0, .. } => {
-                self.state = State::Value;
+                self.state = self.value_state();
                 Step::Again
             }
             Found::Partial { at, .. } | Found::Whole { at, .. } => Step::Emit(Content::Ignored, at),
@@ -276,11 +277,58 @@ impl Machine {
                 Step::Emit(Content::Ignored, window.len())
             }
             _ if end => {
-                self.state = State::Value;
+                self.state = self.value_state();
                 Step::Again
             }
             _ => Step::More(Wait::Any),
         }
+    }
+
+    /// Returns the state of a value that begins.
+    #[inline]
+    pub(crate) fn value_state(&mut self) -> State {
+        if !self.fenced {
+            return State::Value;
+        }
+        self.fences = Fences::default();
+        State::FencedValue
+    }
+
+    /// `FencedValue`: as `Value`. A bare fence that closes nothing in the last value is not part of it.
+    pub(crate) fn fenced_value(&mut self, window: &str, at: usize, end: bool) -> Step {
+        let step = self.value(window, at, end);
+        if let Step::Emit(Content::Value, len) = step {
+            let emitted = window.as_bytes().get(..len).unwrap_or_default();
+            for byte in emitted {
+                self.fences.take(*byte);
+            }
+        }
+        step
+    }
+
+    /// Returns where the fence line that ends a value begins, or may begin, if the value ends at `stop`.
+    fn fence_before(&self, text: &[u8], stop: usize, found: &Found, end: bool) -> Option<usize> {
+        if !matches!(self.state, State::FencedValue) {
+            return None;
+        }
+        let is_open = match found {
+            Found::Whole {
+                role: Role::BlockArgument,
+                ..
+            } => return None,
+            Found::Whole { .. } => false,
+            _ => !end,
+        };
+        self.fences.last_line(text.get(..stop)?, is_open)
+    }
+
+    /// `LastFence`: the fence line after the last value.
+    pub(crate) fn last_fence(&mut self, len: usize, ended_by: Option<(Role, usize, bool)>) -> Step {
+        self.state = match ended_by {
+            Some((role, len, mid_line)) => after_content(role, len, mid_line),
+            None => State::CallEnd(Termination::EndOfStream),
+        };
+        Step::Emit(Content::Ignored, len)
     }
 
     /// `Value`: everything up to the marker that ends it, without one line end.
@@ -302,6 +350,8 @@ impl Machine {
                 (stop, line_end_before(text, stop))
             }
         };
+        let fence = self.fence_before(text, stop, &found, end);
+        let held = fence.map_or(held, |fence| stop - fence + line_end_before(text, fence));
         let sure = stop - held;
         if sure > 0 {
             // A line end directly before a marker is held.
@@ -312,21 +362,36 @@ impl Machine {
             if !end {
                 return Step::More(Wait::Any);
             }
-            self.state = State::CallEnd(Termination::EndOfStream);
-            return Step::Whole(Token::ValueEnd, held);
+            return self.end_value(stop, fence.unwrap_or(stop), None);
         };
-        let first = held > 0 || self.first_column;
+        let first = line_end_before(text, stop) > 0 || (stop == 0 && self.first_column);
         match self.counts(window, stop, len, role, first, end) {
             Counts::More(wait) => Step::More(wait),
             Counts::Yes { mid_line } => {
-                self.state = after_content(role, len, mid_line);
-                Step::Whole(Token::ValueEnd, held)
+                let ended_by = Some((role, len, mid_line));
+                self.end_value(stop, fence.unwrap_or(stop), ended_by)
             }
             Counts::No(code) => {
                 let span = Span::new(at + stop, at + stop + len);
                 self.marker_as_content(Content::Value, code, span, role, stop + len)
             }
         }
+    }
+
+    /// Ends a value at `stop`. Only its line end, and the fence line from `fence` on, are before it.
+    fn end_value(
+        &mut self,
+        stop: usize,
+        fence: usize,
+        ended_by: Option<(Role, usize, bool)>,
+    ) -> Step {
+        let len = stop - fence;
+        if len > 0 {
+            self.state = State::LastFence { len, ended_by };
+        } else {
+            self.last_fence(0, ended_by);
+        }
+        Step::Whole(Token::ValueEnd, fence)
     }
 
     /// Returns whether the marker of `len` bytes at `stop` is recognized inside a call.

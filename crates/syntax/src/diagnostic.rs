@@ -127,7 +127,7 @@ codes! {
         "Text without an argument marker";
     /// A code fence between a header and the first argument, which is ignored.
     FenceBeforeArgument = "fence_before_argument", Warning,
-        "a code fence before the first argument is ignored; a closing fence after the last value belongs to the value";
+        "a code fence before the first argument is ignored, and so is the fence that closes it after the last value";
     /// A pointer line longer than the limit.
     PointerTooLong = "pointer_too_long", Error,
         "Pointer too long";

@@ -350,7 +350,7 @@ impl Machine {
         let line = self.line_in(window.as_bytes(), marker)?;
         if matches!(self.state, State::PointerLine) {
             let line = SimpleLine::pointer(line, marker)?;
-            self.state = State::Value;
+            self.state = self.value_state();
             self.first_column = true;
             let pointer = trimmed(window, marker, line.content);
             return Some(Step::Whole(Token::Argument { pointer }, line.end));

@@ -28,6 +28,7 @@ mod emoji;
 mod escape;
 mod event;
 mod fast;
+mod fence;
 mod machine;
 mod markers;
 mod near;
@@ -46,8 +47,11 @@ pub use diagnostic::{Code, Diagnostic, Severity};
 pub use dialect::{Dialect, DialectError, MARKER_LIMIT, MarkerForm, MarkerUse};
 pub use escape::Escaper;
 pub use event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
+pub use fence::closes_nothing;
 pub use near::{NearMiss, NearMisses, near_misses};
-pub use near_forms::{CALL_ARGUMENT_KEYS, CALL_NAME_KEYS, CallFormat, mentions_call_format};
+pub use near_forms::{
+    CALL_ARGUMENT_KEYS, CALL_NAME_KEYS, CALL_TAGS, CallFormat, mentions_call_format,
+};
 pub use open_content::OpenContent;
 pub use parser::{Events, Parser, parse};
 pub use piece::Piece;

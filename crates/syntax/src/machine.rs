@@ -31,6 +31,7 @@ use crate::block::LineClass;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dialect::{Dialect, DialectError};
 use crate::event::{Part, Syntax, Termination};
+use crate::fence::Fences;
 use crate::markers::{Family, Found, Markers, Role, Set, Until};
 use crate::span::Span;
 
@@ -107,7 +108,17 @@ pub(crate) enum State {
     PointerLine,
     PointerRest,
     Value,
-    EndMarker { len: usize, mid_line: bool },
+    /// A value of a call with a fence line before its first argument.
+    FencedValue,
+    /// The fence line that ends the last value, and the marker after it with its length, unless the stream ends.
+    LastFence {
+        len: usize,
+        ended_by: Option<(Role, usize, bool)>,
+    },
+    EndMarker {
+        len: usize,
+        mid_line: bool,
+    },
     CallEnd(Termination),
     BodyStart(Family),
     Body(Family),
@@ -132,6 +143,8 @@ pub(crate) struct Machine {
     pub(crate) first_column: bool,
     /// Whether a call has had its one fence line.
     pub(crate) fenced: bool,
+    /// The fences in the current value, in such a call.
+    pub(crate) fences: Fences,
     /// The stem directly before the front of the window, if a backslash follows it.
     armed: Option<usize>,
     /// The beginning of something that a later diagnostic will refer to.
@@ -160,6 +173,7 @@ impl Machine {
             },
             first_column: false,
             fenced: false,
+            fences: Fences::default(),
             armed: None,
             pin: None,
             ended: None,
@@ -190,6 +204,8 @@ impl Machine {
     pub(crate) fn step(&mut self, window: &str, at: usize, end: bool) -> Step {
         match self.state {
             State::Value => self.value(window, at, end),
+            State::FencedValue => self.fenced_value(window, at, end),
+            State::LastFence { len, ended_by } => self.last_fence(len, ended_by),
             State::Text => self.text(window, at, end),
             State::Leading => self.leading(window, at, end),
             State::Body(family) => self.body(window, at, end, family),

@@ -119,6 +119,12 @@ impl NearMisses {
         })
     }
 
+    /// Returns whether a near miss in the first column, or a marker, may begin with this byte.
+    pub fn may_begin_line(&self, byte: u8) -> bool {
+        let may_begin = self.begins_line.get(usize::from(byte));
+        may_begin.is_some_and(|may_begin| *may_begin)
+    }
+
     /// Returns every near miss of a text, in order, and the calls in other formats.
     pub fn find(&self, text: &str) -> Vec<NearMiss> {
         let is_first_column = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
@@ -208,8 +214,7 @@ impl NearMisses {
         iter::once(0).chain(behind_line_ends).filter_map(|at| {
             let rest = text.get(at..)?;
             let first = rest.bytes().next()?;
-            let may_begin = self.begins_line.get(usize::from(first));
-            may_begin.filter(|may_begin| **may_begin)?;
+            self.may_begin_line(first).then_some(())?;
             let (len, role) = self.near(rest, true)?;
             (len > self.whole(rest)).then(|| self.near_miss(at, len, role))
         })

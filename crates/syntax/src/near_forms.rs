@@ -20,39 +20,52 @@ pub enum CallFormat {
     Json,
 }
 
-/// The beginnings of calls in other formats, in either case.
-const TAGS: &[&str] = &[
-    "<tool_call>",
-    "<tool_calls>",
-    "<tool_use>",
-    "<tool_code>",
-    "<tool name=",
-    "<tool=",
-    "<function=",
-    "<function name=",
-    "<function_call>",
-    "<function_calls>",
-    "<start_function_call>",
-    "<invoke name=",
-    "<use_mcp_tool>",
-    "<|tool_call|>",
-    "<|tool_calls|>",
-    "<|tool_call_start|>",
-    "<|tool_call_begin|>",
-    "<|tool_calls_section_begin|>",
-    "<|python_tag|>",
-    "<|channel|>commentary to=",
-    "<\u{FF5C}tool\u{2581}calls\u{2581}begin\u{FF5C}>",
-    "<\u{FF5C}tool\u{2581}call\u{2581}begin\u{FF5C}>",
-    "<|tool\u{2581}calls\u{2581}begin|>",
-    "<|tool\u{2581}call\u{2581}begin|>",
-    "[TOOL_CALLS]",
-    "[TOOL_CALL]",
-    "[TOOL_REQUEST]",
-    "```tool_call",
-    "```tool_code",
-    "```tool_use",
-    "```function_call",
+/// The texts that begin a call in another format, in either case, each with the text that ends it (`spec/common.md` 9.1).
+/// An empty end means that the call ends with its JSON.
+pub const CALL_TAGS: &[(&str, &str)] = &[
+    ("<tool_call>", "</tool_call>"),
+    ("<tool_calls>", "</tool_calls>"),
+    ("<tool_use>", "</tool_use>"),
+    ("<tool_code>", "</tool_code>"),
+    ("<tool name=", "</tool>"),
+    ("<tool=", "</tool>"),
+    ("<function=", "</function>"),
+    ("<function name=", "</function>"),
+    ("<function_call>", "</function_call>"),
+    ("<function_calls>", "</function_calls>"),
+    ("<start_function_call>", "<end_function_call>"),
+    ("<invoke name=", "</invoke>"),
+    ("<use_mcp_tool>", "</use_mcp_tool>"),
+    ("<|tool_call|>", ""),
+    ("<|tool_calls|>", ""),
+    ("<|tool_call_start|>", "<|tool_call_end|>"),
+    ("<|tool_call_begin|>", "<|tool_call_end|>"),
+    ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+    ("<|python_tag|>", ""),
+    ("<|channel|>commentary to=", ""),
+    (
+        "<\u{FF5C}tool\u{2581}calls\u{2581}begin\u{FF5C}>",
+        "<\u{FF5C}tool\u{2581}calls\u{2581}end\u{FF5C}>",
+    ),
+    (
+        "<\u{FF5C}tool\u{2581}call\u{2581}begin\u{FF5C}>",
+        "<\u{FF5C}tool\u{2581}call\u{2581}end\u{FF5C}>",
+    ),
+    (
+        "<|tool\u{2581}calls\u{2581}begin|>",
+        "<|tool\u{2581}calls\u{2581}end|>",
+    ),
+    (
+        "<|tool\u{2581}call\u{2581}begin|>",
+        "<|tool\u{2581}call\u{2581}end|>",
+    ),
+    ("[TOOL_CALLS]", ""),
+    ("[TOOL_CALL]", "[/TOOL_CALL]"),
+    ("[TOOL_REQUEST]", "[END_TOOL_REQUEST]"),
+    ("```tool_call", "```"),
+    ("```tool_code", "```"),
+    ("```tool_use", "```"),
+    ("```function_call", "```"),
 ];
 
 /// Signs that models write instead of the tool sign.
@@ -106,7 +119,7 @@ pub fn mentions_call_format(text: &str) -> bool {
                 && behind.is_some_and(|behind| behind.starts_with('"'))
         })
     };
-    TAGS.iter().any(|tag| text.contains(tag)) || keys.any(|key| is_key(key))
+    CALL_TAGS.iter().any(|(tag, _)| text.contains(tag)) || keys.any(|key| is_key(key))
 }
 
 /// Returns the length and role of a marker with another emoji at the front.
@@ -178,11 +191,11 @@ fn tags(text: &str) -> Vec<(Span, usize)> {
 fn tags_anywhere(text: &str) -> impl Iterator<Item = Span> {
     memchr3_iter(b'<', b'[', b'`', text.as_bytes()).filter_map(|at| {
         let rest = text.get(at..)?;
-        let is_front = |tag: &&&str| {
+        let is_front = |tag: &&str| {
             let front = rest.get(..tag.len());
             front.is_some_and(|front| front.eq_ignore_ascii_case(tag))
         };
-        let tag = TAGS.iter().find(is_front)?;
+        let tag = CALL_TAGS.iter().map(|(tag, _)| *tag).find(is_front)?;
         Some(Span::new(at, at + tag.len()))
     })
 }

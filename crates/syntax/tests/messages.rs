@@ -90,7 +90,7 @@ const CASES: &[Case] = &[
     (
         custom,
         "<<kA\n```\n@@kx\n",
-        "fence_before_argument: a code fence before the first argument is ignored; a closing fence after the last value belongs to the value",
+        "fence_before_argument: a code fence before the first argument is ignored, and so is the fence that closes it after the last value",
     ),
     (
         custom,

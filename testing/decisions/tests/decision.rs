@@ -96,8 +96,15 @@ impl From<Vec<Decision>> for Seen {
     }
 }
 
-/// A part of each reason, and its rule. A rule may have several sentences.
+/// A part of each reason, and its rule. A rule may have several sentences. The first part that a reason contains counts.
 const RULES: &[(&str, &str)] = &[
+    ("does not begin its line", "ends-in-quotation"),
+    ("looks like the start of a call", "after-broken-start"),
+    ("opens reasoning, which contains no calls", "in-reasoning"),
+    ("which does not end a call here", "slash-in-header"),
+    ("text that looks like a marker", "marker-inside"),
+    ("its last value has several lines", "long-last-value"),
+    ("but with text of another format", "other-end"),
     ("looks like the end marker", "held"),
     ("the start of another call", "held"),
     ("begins a call, so the end marker", "held"),

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::decision::{Decision, Outcome, Seen};
-use crate::differences::{ALLOWED, Difference, KNOWN};
+use crate::differences::{ALLOWED, Difference, Disagreement, KNOWN};
 use crate::replies::model::tools;
 use crate::texts::Reply;
 use crate::tools::EFFECTS;
@@ -44,15 +44,18 @@ fn call(decision: &Decision) -> Value {
     })
 }
 
-/// Returns what the packages do otherwise, by a rule or not yet by one.
-fn differences() -> Vec<Value> {
-    let mut differences = Vec::new();
-    for known in KNOWN {
-        for name in OF_PACKAGES {
-            if known.entry_points.contains(&name) {
-                differences
-                    .push(json!({"by": name, "rule": known.expected, "reason": known.reason}));
-            }
+/// Returns the rules about which the packages differ from a run: the known disagreements, and what the rules allow.
+fn differences(found: impl Iterator<Item = Disagreement>) -> Vec<Value> {
+    let mut differences: Vec<Value> = Vec::new();
+    for one in found.filter(|one| OF_PACKAGES.contains(&one.entry_point)) {
+        let known = KNOWN.iter().find(|known| known.matches(one)).unwrap();
+        let row = json!({"by": one.entry_point, "rule": one.expected, "reason": known.reason});
+        let is_new = |row: &Value| {
+            let mut kept = differences.iter();
+            kept.all(|kept| (&kept["by"], &kept["rule"]) != (&row["by"], &row["rule"]))
+        };
+        if is_new(&row) {
+            differences.push(row);
         }
     }
     let sent = ALLOWED.iter().find(|one| one.0 == Difference::AlreadySent);
@@ -66,12 +69,12 @@ fn differences() -> Vec<Value> {
     clippy::disallowed_methods,
     reason = "the environment asks for a new file"
 )]
-pub(crate) fn check(lines: &[Value]) {
+pub(crate) fn check(lines: &[Value], found: impl Iterator<Item = Disagreement>) {
     let effects = EFFECTS.map(|(name, effect)| (name.to_owned(), json!(effect.name())));
     let effects = Value::Object(effects.into_iter().collect());
     let mut text = format!("{{\n\"tools\": {},\n\"effects\": {effects},\n", tools());
     for (name, list) in [
-        ("differences", differences().as_slice()),
+        ("differences", differences(found).as_slice()),
         ("replies", lines),
     ] {
         writeln!(text, "\"{name}\": [").unwrap();

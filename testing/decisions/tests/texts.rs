@@ -76,13 +76,29 @@ const FIXED: &[(Syntax, &str, Option<&str>)] = &[
         "\u{1F6E0}\u{FE0F}[add 5 7]\u{1F6E0}\u{FE0F}[/end]\n\u{1F6E0}\u{FE0F}[now]\u{1F6E0}\u{FE0F}[/end]",
         Some("stop"),
     ),
-    // A document that quotes a call, by its end marker.
+    // A value that quotes a call, whose end marker in mid-line ends the call, so it is rejected.
     (
         Syntax::Block,
         "!!!GADGET_START:write\n!!!ARG:path\na.txt\n!!!ARG:text\nSo:\n    !!!GADGET_START:now\n    !!!GADGET_END\nThe end.\n!!!GADGET_END\n",
         Some("stop"),
     ),
-    // A broken beginning, and a call in its value.
+    // Calls that are held: a value has the start of a call, or a near miss of the end marker.
+    (
+        Syntax::Block,
+        "!!!GADGET_START:write\n!!!ARG:path\na.txt\n!!!ARG:text\nWrite !!!GADGET_START:now\nand more.\n!!!GADGET_END\n",
+        Some("stop"),
+    ),
+    (
+        Syntax::Block,
+        "!!!GADGET_START:search\n!!!ARG:query\nx\n!!!GADGT_END\nDone.\n!!!GADGET_END\n",
+        Some("stop"),
+    ),
+    (
+        Syntax::Emoji,
+        "\u{1F6E0}\u{FE0F}[write]\n{\"path\": \"a.txt\", \"text\": \"\u{1F6E0}\u{FE0F}[now]\"}\u{1F6E0}\u{FE0F}[/end]\n",
+        Some("stop"),
+    ),
+    // A broken beginning, and a call that may be part of its value.
     (
         Syntax::Block,
         "!!!GADGT_START:write\n!!!ARG:path\na.txt\n!!!ARG:text\n!!!GADGET_START:write\n!!!ARG:path\nb.txt\n!!!GADGET_END\n",
@@ -93,7 +109,7 @@ const FIXED: &[(Syntax, &str, Option<&str>)] = &[
         "- \u{1F6E0}\u{FE0F}[now]So:\n\u{1F6E0}\u{FE0F}[write]\n{\"path\": \"a.txt\"}\u{1F6E0}\u{FE0F}[/end]\n",
         Some("stop"),
     ),
-    // No end marker, and more text.
+    // No end marker, and a last value of several lines, or one that ends with text of another format.
     (
         Syntax::Block,
         "!!!GADGET_START:write\n!!!ARG:path\na.txt\n!!!ARG:text\nx\n\nDone, I wrote the file.\n",
@@ -109,7 +125,7 @@ const FIXED: &[(Syntax, &str, Option<&str>)] = &[
         "!!!GADGET_START:search\n!!!ARG:query\nx\n</tool_call>",
         Some("stop"),
     ),
-    // A lone reasoning end marker.
+    // A call before a lone reasoning end marker.
     (
         Syntax::Block,
         "!!!GADGET_START:write\n!!!ARG:path\na.txt\n!!!GADGET_END\nOr not.\n</think>\nNo.",
@@ -127,8 +143,13 @@ const FIXED: &[(Syntax, &str, Option<&str>)] = &[
         "!!!GADGET_START:write\n```\n!!!ARG:path\na.txt\n!!!ARG:text\nx\n```\n!!!GADGET_END\n",
         Some("stop"),
     ),
-    // How some models end an emoji call.
+    // How some models end an emoji call. With a body, it is rejected also if it has its own end marker.
     (Syntax::Emoji, "\u{1F6E0}\u{FE0F}[add 5 /]\n", Some("stop")),
+    (
+        Syntax::Emoji,
+        "\u{1F6E0}\u{FE0F}[add 5 /]\nDone.\n\u{1F6E0}\u{FE0F}[now]\u{1F6E0}\u{FE0F}[/end]",
+        Some("stop"),
+    ),
     // Escapes.
     (
         Syntax::Block,
@@ -188,6 +209,46 @@ const NATIVE: &[(&str, &str, &[&str])] = &[
         "a call in a quotation",
         "> <tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>",
         &[],
+    ),
+    (
+        "a call in a table",
+        "| now | <tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call> |",
+        &[],
+    ),
+    (
+        "a call in an object",
+        "{\"example\": {\"name\": \"now\", \"arguments\": {}}}",
+        &[],
+    ),
+    (
+        "a call in reasoning",
+        "<think>\n<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>\n</think>\n",
+        &[],
+    ),
+    (
+        "calls with prose between",
+        "<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>\nAnd:\n<tool_call>{\"name\": \"add\", \"arguments\": {\"a\": 5}}</tool_call>",
+        &[],
+    ),
+    (
+        "a call without an end",
+        "<tool_call>{\"name\": \"now\", \"arguments\": {}}\n",
+        &[],
+    ),
+    (
+        "a call without a required argument",
+        "<tool_call>{\"name\": \"add\", \"arguments\": {}}</tool_call>",
+        &[],
+    ),
+    (
+        "a call of an unknown tool",
+        "<tool_call>{\"name\": \"other\", \"arguments\": {}}</tool_call>",
+        &[],
+    ),
+    (
+        "a call before one in another format",
+        "!!!GADGET_START:now\n!!!GADGET_END\n<tool_call>{\"name\": \"add\", \"arguments\": {\"a\": 5}}</tool_call>",
+        &["now", "add"],
     ),
     (
         "a call in code",

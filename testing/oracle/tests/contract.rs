@@ -108,7 +108,7 @@ fn an_iterator_dropped_early_changes_nothing_later() {
 }
 
 /// At the end of a chunk, the parser holds back only a line end, the start of a marker, a mid-line end marker with the text
-/// that may follow it, one backslash, or the line being collected.
+/// that may follow it, one backslash, the line being collected, or a fence line that may end the last value.
 #[test]
 fn text_outside_markers_is_delivered_at_once() {
     let mut count = 0;
@@ -180,11 +180,18 @@ fn may_be_held(held: &str, dialect: &str) -> bool {
                 && ("\r".starts_with(behind) || start.starts_with(behind))
         })
     };
+    // A fence line that may end the last value, and what may follow it.
+    let is_fence = |text: &str| {
+        let (line, behind) = text.split_once('\n').unwrap_or((text, ""));
+        let marks = line.trim_matches([' ', '\t', '\r']);
+        let is_bare = marks.chars().all(|c| c == '`') || marks.chars().all(|c| c == '~');
+        is_bare && line.len() < 64 && (behind.is_empty() || is_begun(behind) || is_line(behind))
+    };
     // The escape's backslash, while the text after it may begin a marker.
     let held = held.strip_prefix('\\').unwrap_or(held);
     let rest = held.strip_prefix('\r').unwrap_or(held);
     let rest = rest.strip_prefix('\n').unwrap_or(rest);
-    rest.is_empty() || is_begun(rest) || is_line(rest) || is_mid_line_end(rest)
+    rest.is_empty() || is_begun(rest) || is_line(rest) || is_mid_line_end(rest) || is_fence(rest)
 }
 
 /// Lines at, below and above the limit, at chunk sizes around it.

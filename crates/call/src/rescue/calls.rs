@@ -28,7 +28,7 @@ pub(crate) enum Member {
 
 impl Member {
     /// Returns the member with this key.
-    pub(super) fn of(key: &str) -> Option<Self> {
+    pub(crate) fn of(key: &str) -> Option<Self> {
         let mut members = call_members();
         let (member, _) = members.find(|(_, known)| *known == key)?;
         Some(member)
@@ -74,6 +74,8 @@ pub(super) fn calls(
                     calls.push(from_json(item, tools)?);
                 }
             }
+            // The value quotes a call, or its end.
+            _ if key.is_some() && OWN_TAGS.iter().any(|tag| text.contains(tag)) => return None,
             // A value without a key is an id.
             _ => {
                 let (_, pairs) = calls.last_mut()?;
@@ -84,6 +86,9 @@ pub(super) fn calls(
     let calls: Option<Vec<_>> = calls.iter().map(bound).collect();
     calls.filter(|calls| !calls.is_empty())
 }
+
+/// The tags of a function in a text, which a value of a parameter does not contain.
+const OWN_TAGS: [&str; 4] = ["<function=", "</function>", "<parameter=", "</parameter>"];
 
 /// Removes one line end at each edge.
 fn without_edges(text: &str) -> &str {
@@ -105,12 +110,13 @@ fn from_json(value: Value, tools: &impl ToolLookup) -> Option<Written<'_>> {
     let Value::Object(members) = value else {
         return None;
     };
-    let (mut name, mut arguments) = (None, None);
+    let (mut name, mut arguments, mut function) = (None, None, None);
     for (key, value) in members {
         let place = match Member::of(&key)? {
             // OpenAI's form of a call.
             Member::Name if key == "function" && value.is_object() => {
-                return from_json(value, tools);
+                function = Some(value);
+                continue;
             }
             Member::Name => &mut name,
             Member::Arguments => &mut arguments,
@@ -120,11 +126,16 @@ fn from_json(value: Value, tools: &impl ToolLookup) -> Option<Written<'_>> {
             return None;
         }
     }
+    if let Some(function) = function {
+        // Beside it, nothing may name another tool or other arguments.
+        return (name.is_none() && arguments.is_none()).then(|| from_json(function, tools))?;
+    }
     let (_, tool) = tools.find(name?.as_str()?)?;
-    let arguments = match arguments? {
-        Value::Object(arguments) => arguments,
-        Value::String(text) => object(&text)?,
-        _ => return None,
+    let arguments = match arguments {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(arguments)) => arguments,
+        Some(Value::String(text)) => object(&text)?,
+        Some(_) => return None,
     };
     Some((tool, flatten_call(&arguments, tool).ok()?))
 }

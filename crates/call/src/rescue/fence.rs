@@ -1,6 +1,5 @@
 //! The fences of a code block.
 
-use crate::rescue::MAX_HELD;
 use crate::rescue::formats::BLANKS;
 
 /// The fence that opened a code block, and the current line of the block.
@@ -25,12 +24,6 @@ impl Fence {
         })
     }
 
-    /// Returns the fence at the beginning of a line, or inside one.
-    pub(super) fn at_line(self, is_begin: bool) -> Self {
-        let line = is_begin.then(String::new);
-        Self { line, ..self }
-    }
-
     /// Takes the next character of the block. Returns whether it ends the line that closes the block, or `None` if its line has
     /// other text.
     pub(super) fn take(&mut self, c: char) -> Option<bool> {
@@ -41,10 +34,7 @@ impl Fence {
             return (is_end || marks.is_empty()).then_some(is_end);
         }
         let may_close = c == self.mark || BLANKS.contains(&c);
-        let line = self
-            .line
-            .take()
-            .filter(|line| may_close && line.len() <= MAX_HELD);
+        let line = self.line.take().filter(|_| may_close);
         self.line = line.map(|line| line + c.encode_utf8(&mut [0; 4]));
         self.line.is_some().then_some(false)
     }

@@ -19,8 +19,6 @@ pub(super) enum Step {
     Arguments,
     /// A JSON object or list with calls.
     Calls,
-    /// A call in one of our own syntaxes.
-    Own,
     /// The rest of the line that opens a code block, after the first three characters.
     FenceInfo,
     /// The line that closes the code block, and empty lines before it. The call ends here.
@@ -29,7 +27,7 @@ pub(super) enum Step {
     End,
 }
 
-use Step::{Arguments, Calls, End, FenceClose, FenceInfo, Key, Name, One, Own, Skip, Text, Value};
+use Step::{Arguments, Calls, End, FenceClose, FenceInfo, Key, Name, One, Skip, Text, Value};
 
 impl Step {
     /// Returns whether this character is part of a name or key.
@@ -80,8 +78,6 @@ pub(super) const FORMATS: &[(&str, &[Step])] = &[
 
 /// JSON without a text that begins it.
 pub(super) const BARE: &[Step] = &[BLANK, Calls, End];
-/// A call in one of our own syntaxes. Its start marker is part of it.
-pub(super) const OWN: &[Step] = &[Own, End];
 
 const FENCE: &[Step] = &[
     FenceInfo,
@@ -95,7 +91,7 @@ const FENCE: &[Step] = &[
 static IN_TOOL_CALL: [Step; 6] = [
     SPACE,
     One(&[
-        ('{', &[Calls]),
+        ('{', &MORE_CALLS),
         ('[', &[Calls]),
         ('<', &[Text(FUNCTION), One(&[(ANY, &IN_FUNCTION)])]),
     ]),
@@ -108,6 +104,9 @@ static IN_TOOL_CALL: [Step; 6] = [
         (ANY, &[End]),
     ]),
 ];
+
+/// One call after another.
+static MORE_CALLS: [Step; 3] = [Calls, SPACE, One(&[('{', &MORE_CALLS), (ANY, &[])])];
 
 static AFTER_FUNCTION: [Step; 6] = [
     One(&[(ANY, &IN_FUNCTION)]),

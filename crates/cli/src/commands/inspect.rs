@@ -50,7 +50,7 @@ pub(crate) struct InspectOptions {
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Use this page, which `cargo xtask inspector` builds, instead of the one in the command.
+    /// Use this page, which `cargo xtask inspector build` builds, instead of the one in the command.
     #[arg(long, value_name = "PAGE")]
     pub(crate) page: Option<PathBuf>,
 
@@ -99,7 +99,7 @@ pub(crate) fn inspect(options: &InspectOptions, output: &mut Output) -> Outcome 
 fn page(path: Option<&Path>) -> Result<String, Failure> {
     let Some(path) = path else {
         if PAGE.is_empty() {
-            let message = "this command was built without the inspector's page. Released archives and wheels have it. In a clone of the repository, build the page with `cargo xtask inspector`, and name it with `--page target/inspector/inspector.html`";
+            let message = "this command was built without the inspector's page. Released archives and wheels have it. In a clone of the repository, build the page with `cargo xtask inspector build`, and name it with `--page target/inspector/inspector.html`";
             return Err(Failure::Runtime(message.to_owned()));
         }
         return Ok(PAGE.to_owned());

@@ -41,8 +41,9 @@ const STANDARD_INPUT: &str = "-";
 /// not. The results follow in the order of the calls, and then a timeline. If standard output is not a terminal, it has
 /// only these, and standard error has one line for each start and each end.
 ///
-/// A block call that ends at the end of the input, without an end marker, may be truncated. It runs with `--complete`;
-/// without this option, it runs only if the input is a file and its tool only reads.
+/// A block call that ends at the end of the input, without an end marker, may be truncated. With `--complete` it
+/// runs if its tool only reads or its last value has one line; without this option, it runs only if the input is a file
+/// and its tool only reads.
 ///
 /// The rules of the tools file apply first. If no rule matches, calls of tools that may change something (`effect =
 /// "write"`, the default) need approval on the terminal; standard input is not used for this. Without a terminal they
@@ -298,7 +299,15 @@ async fn start(
     }
     gate.set_directories(run.directories());
     drop(gate);
-    play::play(displays, run, reply, options, beginning, &mut interrupts).await
+    Box::pin(play::play(
+        displays,
+        run,
+        reply,
+        options,
+        beginning,
+        &mut interrupts,
+    ))
+    .await
 }
 
 /// Removes the empty log of a run that could not start, so that the next run can create it.

@@ -30,7 +30,12 @@ pub(super) enum Before {
 impl<O: ResponseSink> Reply<O> {
     /// Parses a piece of the model's text. Returns the reason if the reply ends before a call.
     pub(super) fn read_calls(&mut self, text: &str) -> Option<Before> {
-        let items: Vec<_> = self.reader.feed(text).collect();
+        let mut items: Vec<_> = self.reader.feed(text).collect();
+        if self.is_whole {
+            // Nothing of it has been sent yet.
+            items.extend(self.reader.end_line());
+            ReplyItem::reject_reasoning(&mut items);
+        }
         for item in items {
             let before = self.take(item);
             if before.is_some() {

@@ -15,6 +15,8 @@ pub(super) struct Texts<'r> {
     /// The system prompt: the contents of the system messages at the beginning.
     system: Vec<Cow<'r, str>>,
     plain: Vec<Cow<'r, str>>,
+    /// The texts of the model.
+    own: Vec<Cow<'r, str>>,
     json: Vec<Cow<'r, str>>,
     calls: Vec<Cow<'r, str>>,
 }
@@ -33,7 +35,13 @@ impl<'r> Texts<'r> {
         }
         texts.system = std::mem::take(&mut texts.plain);
         for message in request.messages.get(system..).into_iter().flatten() {
+            let others = (message.role() == "assistant").then(|| std::mem::take(&mut texts.plain));
             texts.add(message);
+            if let Some(others) = others {
+                texts
+                    .own
+                    .extend(std::mem::replace(&mut texts.plain, others));
+            }
         }
         texts.plain.extend(unescaped(&texts.json));
         texts.calls.extend(unescaped(&texts.calls));
@@ -73,11 +81,11 @@ impl<'r> Texts<'r> {
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         let texts = self.system.iter().chain(&self.plain);
-        let texts = texts.chain(&self.json).chain(&self.calls);
+        let texts = texts.chain(&self.own).chain(&self.json).chain(&self.calls);
         texts.map(|text| &**text)
     }
 
-    /// Returns all texts except the model's calls.
+    /// Returns all texts except those of the model and its calls.
     pub(super) fn into_untrusted(self) -> UntrustedTexts {
         let json = self.json.iter().map(|text| without_parameters(text));
         let plain = self.plain.into_iter().map(Cow::into_owned);

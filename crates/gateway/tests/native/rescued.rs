@@ -56,10 +56,14 @@ fn a_call_as_text_becomes_a_call() {
 
 #[test]
 fn text_around_calls_stays() {
-    let text = format!("I add.\n\n{CALL}\n\n{CALL}\n\nDone.\n");
+    let text = format!("I add.\n\n{CALL}\n\n{CALL}\n\n");
     let (recorded, rescued) = text_answer(&json!({}), &text);
-    assert_eq!(recorded.content, "I add.\n\n\nDone.\n");
+    assert_eq!(recorded.content, "I add.\n\n");
     assert_eq!((recorded.calls.len(), rescued), (2, 2));
+    // A call before other text is an example.
+    let text = format!("{text}Done.\n");
+    let (recorded, rescued) = text_answer(&json!({}), &text);
+    assert_eq!((recorded.content, rescued), (text, 0));
     for text in ["  \n", "\n\nHello\n", "{\"name\": \"add\"", "<tool_call>"] {
         let (recorded, rescued) = text_answer(&json!({}), text);
         assert_eq!((&*recorded.content, rescued), (text, 0));
@@ -87,11 +91,13 @@ fn an_echo_stays_text() {
             &*quoted,
             &format!("> {}", known.replace('\n', "\n> ")),
         ] {
-            for role in ["tool", "user", "system", "assistant"] {
-                for call in calls {
+            for call in calls {
+                for role in ["tool", "user", "system"] {
                     let (recorded, rescued) = text_answer(&message(role, text), call);
                     assert_eq!((&*recorded.content, rescued), (call, 0), "{text}\n{call}");
                 }
+                // The model wrote it.
+                assert_eq!(text_answer(&message("assistant", text), call).1, 1);
             }
         }
         // Another value is another call.
@@ -189,7 +195,7 @@ fn random_texts() {
         let (recorded, rescued) = text_answer(&quoted, &text);
         assert_eq!((&*recorded.content, rescued), (&*text, 0));
     }
-    assert!(all > 50, "{all}");
+    assert!(all > 10, "{all}");
 }
 
 #[test]
@@ -205,15 +211,10 @@ fn a_call_that_the_server_returns_too_stays_text() {
         let (recorded, rescued) = answer(&json!({}), &deltas, "tool_calls");
         assert_eq!(recorded.readable(), [("add", "{\"a\":5}")]);
         assert_eq!((&*recorded.content, rescued), (&*text, 0));
-        // Another tool, or text between them.
+        // Another tool.
         deltas.pop();
-        for other in [
-            json!({"tool_calls": [own("now", "{}")]}),
-            json!({"content": "Done."}),
-        ] {
-            let deltas = [&*deltas, &[other]].concat();
-            assert_eq!(answer(&json!({}), &deltas, "stop").1, 1);
-        }
+        deltas.push(json!({"tool_calls": [own("now", "{}")]}));
+        assert_eq!(answer(&json!({}), &deltas, "stop").1, 1);
     }
     let message =
         json!({"role": "assistant", "content": CALL, "tool_calls": [own("add", "{\"a\":5}")]});

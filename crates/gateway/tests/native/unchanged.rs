@@ -1,6 +1,6 @@
 //! Requests and native calls of chat completions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plaincall_gateway::translation::{Ask, ClientApi};
 use plaincall_wire::sse::Decoder;
@@ -195,10 +195,8 @@ fn each_element_of_a_whole_answer_is_a_call() {
         let functions: Vec<&Value> = found.iter().map(|call| &call["function"]).collect();
         let expected: Vec<&Value> = calls.iter().map(|call| &call["function"]).collect();
         assert_eq!(functions, expected);
-        let ids: BTreeMap<&str, ()> = found
-            .iter()
-            .map(|call| (call["id"].as_str().unwrap(), ()))
-            .collect();
+        let ids = found.iter().map(|call| call["id"].as_str().unwrap());
+        let ids: BTreeSet<&str> = ids.collect();
         assert_eq!(ids.len(), 3, "{found:?}");
         assert!(id.is_empty() || found[0]["id"] == id);
     }

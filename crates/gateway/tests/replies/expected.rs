@@ -1,11 +1,10 @@
-//! The expected response for a complete text.
+//! The expected response for a text that is streamed: a call is decided when it ends.
 
 use std::collections::HashSet;
 
-use plaincall_call::{Document, ReplyCheck, Stop, ToolSet, Unclosed, openai::openai_calls};
+use plaincall_call::{Limits, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, Unclosed};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::strict_client::Recorded;
-use serde_json::Value;
 
 /// The arguments of a call, without the reason that follows unreadable ones.
 pub(crate) fn without_reason(arguments: &str) -> &str {
@@ -20,31 +19,26 @@ pub(crate) fn calls(
     stop: Stop,
     tools: &ToolSet,
 ) -> Vec<Option<(String, String)>> {
-    let document = Document::parse(text, dialect).unwrap();
     let check = ReplyCheck::new(dialect, Unclosed::Reject).unwrap();
-    let found = openai_calls(&document, check, stop, Some(tools));
-    let skipped: HashSet<usize> = found.skipped.iter().map(|call| call.index).collect();
-    let mut right = found.tool_calls.into_iter();
+    let check = check.without_gate();
+    let mut reader = ReplyReader::new(dialect, tools, check, Limits::for_reading()).unwrap();
+    let items: Vec<ReplyItem<'_>> = reader.feed(text).collect();
+    let items = items.into_iter().chain(reader.finish(stop).items);
     let mut ids = HashSet::new();
     let mut seen = Vec::new();
-    for call in document.calls() {
+    for item in items {
+        let ReplyItem::Call { call, bound } = item else {
+            continue;
+        };
         let is_known = |id: &String| *id != call.id && ids.contains(id);
         if call.dependencies.iter().any(is_known) {
             break;
         }
         ids.insert(call.id.clone());
-        let found = if skipped.contains(&call.index) {
-            None
-        } else {
-            right.next()
-        };
         // Its dependency does not exist.
-        let found = found.filter(|_| call.dependencies.is_empty());
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        seen.push(found.map(|call| {
-            let function = &call["function"];
-            (text(&function["name"]), text(&function["arguments"]))
-        }));
+        let bound = bound.ok().filter(|_| call.dependencies.is_empty());
+        let arguments = bound.map(|bound| bound.arguments.to_value().to_string());
+        seen.push(arguments.map(|arguments| (call.name.clone(), arguments)));
     }
     seen
 }

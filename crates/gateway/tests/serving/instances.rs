@@ -97,7 +97,7 @@ async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
     assert_ne!(second, first);
 
     // The old key has no meaning now.
-    let old = written(&first, "9");
+    let old = format!("Not {}", written(&first, "9"));
     server.play([Script::stream(&[&old, &written(&second, "10")], "stop")]);
     let recorded = read_answer(&body).await;
     assert_eq!(recorded.readable(), [("add", r#"{"a":10}"#)]);

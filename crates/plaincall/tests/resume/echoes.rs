@@ -16,7 +16,7 @@ use crate::resume::scene::{Reply, Scene, Seen};
 
 /// A call as `Reply::of` writes it, quoted, so that an argument can contain it too.
 fn quoted(key: &str, id: &str, tool: &str) -> String {
-    format!("> !!!GADGET_START{key}:{tool}\n> !!!ARG{key}:text\n> {id};\n")
+    format!("> !!!gadget_start{key}:{tool}\n> !!!ARG{key}:text\n> {id};\n")
 }
 
 /// A reply with one call that returns this text.
@@ -54,7 +54,7 @@ fn conversation(key: &str) -> [Reply; 3] {
 }
 
 const ENDS: [&str; 10] = [
-    "a ok > !!!GADGET_START:look\n> !!!ARG:text\n> b;",
+    "a ok > !!!gadget_start:look\n> !!!ARG:text\n> b;",
     "b rejected  | it also appears in untrusted text, the result of `a`",
     "c rejected  | it also appears in untrusted text, `page`",
     "d ok d;",

@@ -95,21 +95,21 @@ pub(super) fn header(reader: &Reader<'_>, start: &Found) -> Result<Line, &'stati
 pub(super) fn calls(reader: &mut Reader<'_>, start: &Found, header: &Line) -> usize {
     call_start(reader, start, header);
     let mut stretch = stretch(reader, header.end);
-    between(reader, &stretch);
+    let mut has_fence = between(reader, &stretch);
     loop {
         let end = stretch.end;
         stretch = match stretch.ender {
             Ender::Argument(marker) => {
                 let begin = pointer_line(reader, &marker);
                 let value = self::stretch(reader, begin);
-                self::value(reader, &value);
+                self::value(reader, &value, has_fence);
                 value
             }
             Ender::Start(start, header) => {
                 reader.push(Kind::CallEnd("next_call"), end..end);
                 call_start(reader, &start, &header);
                 let next = self::stretch(reader, header.end);
-                between(reader, &next);
+                has_fence = between(reader, &next);
                 next
             }
             Ender::End(marker, first_column) => {
@@ -223,8 +223,8 @@ fn ends_in_mid_line(reader: &Reader<'_>, behind: usize) -> bool {
         })
 }
 
-/// 5.
-fn between(reader: &mut Reader<'_>, stretch: &Stretch) {
+/// 5. Returns whether there is a fence line.
+fn between(reader: &mut Reader<'_>, stretch: &Stretch) -> bool {
     let text = reader.text;
     let line_of = |at: usize| text[..at].rfind('\n').map_or(0, |line_end| line_end + 1);
     let mut fence_line = None;
@@ -263,6 +263,7 @@ fn between(reader: &mut Reader<'_>, stretch: &Stretch) {
         };
         reader.report(code, first_other..stretch.end);
     }
+    fence_line.is_some()
 }
 
 /// Reads the start of an argument. Returns where the value begins (4.1 to 4.4).
@@ -288,16 +289,82 @@ fn pointer_line(reader: &mut Reader<'_>, marker: &Found) -> usize {
     line.end
 }
 
-/// 4.1.
-fn value(reader: &mut Reader<'_>, stretch: &Stretch) {
+/// A text as a value: without the backslashes of the escape.
+fn written(reader: &Reader<'_>, text: &str) -> String {
+    let mut written = text.to_owned();
+    if reader.options.escaped {
+        let backslashes = super::escape::escaping(text, &reader.markers);
+        for at in backslashes.into_iter().rev() {
+            written.remove(at);
+        }
+    }
+    written
+}
+
+/// The character and the length of the fence in a line, and the text after it.
+fn fence(line: &str) -> Option<(char, usize, &str)> {
+    let begun = line.trim_start_matches(' ');
+    let mark = begun.chars().next().filter(|mark| "`~".contains(*mark))?;
+    let info = begun.trim_start_matches(mark);
+    let length = begun.len() - info.len();
+    let is_fence = line.len() - begun.len() <= 3 && length >= 3;
+    (is_fence && !(mark == '`' && info.contains('`'))).then_some((mark, length, info))
+}
+
+/// Whether the last of these lines is a bare fence that closes nothing in the lines before it (5.2).
+fn ends_with_own_fence(value: &str) -> bool {
+    let mut open: Option<(char, usize)> = None;
+    let mut is_own = false;
+    for line in value.split('\n') {
+        is_own = false;
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let Some((mark, length, info)) = fence(line) else {
+            continue;
+        };
+        let is_bare = info.trim_matches(BLANKS).is_empty();
+        match open {
+            None => {
+                open = Some((mark, length));
+                is_own = is_bare;
+            }
+            Some((opened_by, least)) if is_bare && mark == opened_by && length >= least => {
+                open = None;
+            }
+            Some(_) => {}
+        }
+    }
+    is_own
+}
+
+/// 4.1, 5.2.
+fn value(reader: &mut Reader<'_>, stretch: &Stretch, has_fence: bool) {
     let whole = &reader.text[stretch.begin..stretch.end];
     let kept = match whole.strip_suffix('\n') {
         Some(before) => before.strip_suffix('\r').unwrap_or(before),
         None => whole,
     };
+    let is_last = !matches!(stretch.ender, Ender::Argument(_));
+    let last_line = kept.rfind('\n').map_or(0, |line_end| line_end + 1);
+    let is_own = has_fence
+        && is_last
+        && whole.len() - last_line <= 64
+        && ends_with_own_fence(&written(reader, kept));
+    // What is before the fence line, without its line end.
+    let (kept, ended) = if is_own {
+        let before = &whole[..last_line];
+        let kept = before.strip_suffix('\n').unwrap_or(before);
+        let kept = kept
+            .strip_suffix('\r')
+            .filter(|_| kept.len() < before.len())
+            .unwrap_or(kept);
+        (kept, stretch.begin + last_line)
+    } else {
+        (kept, stretch.end)
+    };
     let end = stretch.begin + kept.len();
     for (piece, code) in &stretch.pieces {
         match code {
+            None if piece.start >= end => {}
             None => reader.run(Kind::Value, piece.start..piece.end.min(end)),
             Some(code) => {
                 reader.piece(Kind::Value, piece.clone());
@@ -305,5 +372,6 @@ fn value(reader: &mut Reader<'_>, stretch: &Stretch) {
             }
         }
     }
-    reader.push(Kind::ValueEnd, end..stretch.end);
+    reader.push(Kind::ValueEnd, end..ended);
+    reader.piece(Kind::Ignored, ended..stretch.end);
 }

@@ -234,6 +234,14 @@ impl ScannedStart {
     fn send(self, mut send: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
         let closed = self.parser.finish().filter_map(|event| stray_close(&event));
         let closed = closed.last().unwrap_or(self.closed);
+        // The rest of its line shows whether it counts.
+        let line = self.text.get(closed..).unwrap_or_default();
+        let rest_of_line = memchr::memchr(b'\n', line).map_or(line.len(), |end| end + 1);
+        let closed = if closed == 0 {
+            0
+        } else {
+            closed + rest_of_line
+        };
         let (first, rest) = self.text.split_at_checked(closed).unwrap_or_default();
         let first = Some(first).filter(|first| !first.is_empty());
         first

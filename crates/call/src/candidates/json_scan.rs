@@ -5,12 +5,10 @@ const DEPTH: usize = 64;
 
 /// Follows a JSON object or list to its end. It does not notice every error: the text is parsed when it is complete.
 #[derive(Clone, Debug, Default)]
-pub(super) struct JsonScan {
+pub(crate) struct JsonScan {
     /// The open brackets, outermost first.
     open: Vec<char>,
     expects: Expects,
-    /// Where the current string begins.
-    begin: usize,
     /// Whether the next character of the string is escaped.
     is_escaped: bool,
 }
@@ -32,12 +30,12 @@ enum Expects {
 
 /// The meaning of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scanned {
+pub(crate) enum Scanned {
     More,
-    /// The end of a key that begins here.
-    Key(usize),
-    /// The end of a string that begins here and is a value.
-    String(usize),
+    /// The end of a key.
+    Key,
+    /// The end of a string that is a value.
+    String,
     /// The end of the text.
     Complete,
     /// The text is not JSON.
@@ -45,18 +43,23 @@ pub(super) enum Scanned {
 }
 
 impl JsonScan {
+    /// Returns whether the next character is in a string or a key, or ends it.
+    pub(crate) fn is_in_string(&self) -> bool {
+        matches!(self.expects, Expects::RestOfKey | Expects::RestOfString)
+    }
+
     /// Returns whether the text is in an object that may be a call: the outermost one, or one in the outermost list.
-    pub(super) fn is_in_call(&self) -> bool {
+    pub(crate) fn is_in_call(&self) -> bool {
         matches!(self.open.as_slice(), ['{'] | ['[', '{'])
     }
 
-    /// Returns whether the next text is an item of the outermost list.
-    pub(super) fn is_before_item(&self) -> bool {
-        self.open == ['['] && self.expects == Expects::Value
+    /// Returns the number of open brackets.
+    pub(crate) fn depth(&self) -> usize {
+        self.open.len()
     }
 
-    /// Takes the character at this position.
-    pub(super) fn take(&mut self, c: char, at: usize) -> Scanned {
+    /// Takes the next character.
+    pub(crate) fn take(&mut self, c: char) -> Scanned {
         use Expects::{Colon, CommaOrEnd, Key, RestOfKey, RestOfString, RestOfWord, Value};
         let mut scanned = Scanned::More;
         self.expects = match (self.expects, c) {
@@ -66,17 +69,16 @@ impl JsonScan {
                 same
             }
             (RestOfKey, '"') => {
-                scanned = Scanned::Key(self.begin);
+                scanned = Scanned::Key;
                 Colon
             }
             (RestOfString, '"') => {
-                scanned = Scanned::String(self.begin);
+                scanned = Scanned::String;
                 CommaOrEnd
             }
             (RestOfWord, ' ' | '\t' | '\n' | '\r') => CommaOrEnd,
             (same @ (RestOfKey | RestOfString), _) | (same, ' ' | '\t' | '\n' | '\r') => same,
             (Key | Value, '"') => {
-                self.begin = at + 1;
                 if self.expects == Key {
                     RestOfKey
                 } else {

@@ -1,0 +1,311 @@
+//! The text outside calls, and its consequences for the calls after it (`spec/common.md` 10.1).
+
+use std::sync::Arc;
+
+use plaincall_syntax::{
+    Code, Dialect, DialectError, Event, EventKind, MarkerUse, NearMisses, Syntax,
+};
+
+use crate::candidates::{Candidates, Piece};
+use crate::invisible::is_invisible;
+use crate::nearest::shortened;
+
+/// The part of a line in which a near miss of a start marker is looked for, in bytes.
+const LONGEST_LINE: usize = 512;
+/// The maximum length of the text that is shown, in bytes.
+const LONGEST_SHOWN: usize = 80;
+/// The maximum number of calls in other formats that are remembered.
+const MOST_OTHERS: usize = 1000;
+
+/// Texts that open reasoning, and the texts that close it, in lower case. The first is the default.
+const OPENINGS: [[&str; 2]; 4] = [
+    ["<think>", "</think>"],
+    ["<thinking>", "</thinking>"],
+    ["<reasoning>", "</reasoning>"],
+    ["[think]", "[/think]"],
+];
+
+/// The text and calls before a call in its reply.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Before {
+    /// A beginning of a call that is not one, for any tools.
+    pub(crate) broken: Option<String>,
+    /// The calls in other formats, which are broken beginnings if they name an offered tool: what is shown of each, and the
+    /// texts that may name its tool.
+    pub(crate) others: Vec<(String, Vec<String>)>,
+    /// The text that opened reasoning which the dialect does not know, if nothing has closed it.
+    pub(crate) opening: Option<&'static str>,
+}
+
+/// Reads the text outside calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Outside {
+    markers: Arc<Starts>,
+    /// The beginning of the current line, until it is known whether it looks like a start marker.
+    line: Option<String>,
+    /// The number of bytes in the current line that are not blanks.
+    filled: usize,
+    candidates: Candidates,
+    before: Arc<Before>,
+    opening: Opening,
+    /// Whether a close marker of reasoning is the last text of the current line so far.
+    may_close: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Opening {
+    /// The first text of the reply.
+    Undecided(String),
+    /// Inside reasoning, with the end of its text.
+    Inside {
+        close: &'static str,
+        end: String,
+    },
+    Over,
+}
+
+/// The beginning of a call, or of text that looks like one.
+#[derive(Debug)]
+struct Starts {
+    near: NearMisses,
+    own: Vec<String>,
+    /// The start markers of the syntax that the dialect does not have.
+    other: Vec<String>,
+    /// Whether the dialect has the default markers of reasoning.
+    has_default_reasoning: bool,
+}
+
+impl Outside {
+    pub(crate) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
+        let starts = |dialect: &Dialect| -> Result<Vec<String>, DialectError> {
+            let markers = dialect.markers()?.into_iter();
+            let starts = markers.filter(|marker| matches!(marker.usage, MarkerUse::Start(_)));
+            Ok(starts.map(|marker| marker.text).collect())
+        };
+        let other = match dialect.syntax() {
+            None => Vec::new(),
+            Some(Syntax::Block) => starts(&Dialect::emoji())?,
+            Some(Syntax::Emoji) => starts(&Dialect::block())?,
+        };
+        let markers = Starts {
+            near: NearMisses::new(&dialect.without_reasoning())?,
+            own: starts(dialect)?,
+            other,
+            has_default_reasoning: dialect
+                .reasoning_markers()
+                .is_some_and(|[open, _]| open.eq_ignore_ascii_case(OPENINGS[0][0])),
+        };
+        Ok(Self {
+            markers: Arc::new(markers),
+            line: Some(String::new()),
+            filled: 0,
+            candidates: Candidates::default(),
+            before: Arc::default(),
+            opening: Opening::Undecided(String::new()),
+            may_close: false,
+        })
+    }
+
+    /// Begins the next reply.
+    pub(crate) fn begin_reply(&mut self) {
+        self.line = Some(String::new());
+        self.filled = 0;
+        self.candidates = Candidates::default();
+        self.before = Arc::default();
+        self.opening = Opening::Undecided(String::new());
+        self.may_close = false;
+    }
+
+    /// Reads an event outside calls. Returns whether it shows that the text before it may be reasoning: a close marker without
+    /// an open marker, outside code, at the beginning or the end of a line.
+    pub(crate) fn push(&mut self, event: &Event<'_>) -> bool {
+        match &event.kind {
+            EventKind::Text(_) => self.text(event.source()),
+            // The backslash of an escape.
+            EventKind::Ignored(piece) if piece.contains('\\') => self.text(event.source()),
+            EventKind::Ignored(_) | EventKind::Reasoning(_) => {
+                self.end_line();
+                self.line = None;
+                if matches!(self.opening, Opening::Undecided(_)) {
+                    self.opening = Opening::Over;
+                }
+                false
+            }
+            EventKind::Diagnostic(found) if found.code == Code::StrayReasoningClose => {
+                if self.candidates.is_in_code() {
+                    return false;
+                }
+                let is_first = self.filled <= found.span.len();
+                self.may_close = !is_first;
+                is_first
+            }
+            _ => false,
+        }
+    }
+
+    /// Begins a call. Returns what comes before it.
+    pub(crate) fn call(&mut self) -> Arc<Before> {
+        self.end_line();
+        self.line = None;
+        self.filled += 1;
+        self.may_close = false;
+        if let Opening::Undecided(_) = self.opening {
+            self.opening = Opening::Over;
+        }
+        if self.candidates.is_open() {
+            self.add_broken("a call in another format");
+        }
+        self.candidates = Candidates::default();
+        self.candidates.skip_call();
+        Arc::clone(&self.before)
+    }
+
+    /// Returns whether the text has a broken beginning of a call, for any tools.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.before.broken.is_some()
+    }
+
+    /// Ends the reply. Returns the same as [`push`](Self::push).
+    pub(crate) fn finish(&mut self) -> bool {
+        std::mem::take(&mut self.may_close)
+    }
+
+    fn text(&mut self, text: &str) -> bool {
+        self.search_opening(text);
+        let (before, others) = (&mut self.before, &mut self.candidates);
+        others.feed(text, &mut |piece| {
+            let Piece::Candidate(found) = piece else {
+                return;
+            };
+            let before = Arc::make_mut(before);
+            let shown = shown(&found.source);
+            if before.others.len() < MOST_OTHERS {
+                before.others.push((shown, found.names));
+            } else {
+                before.broken.get_or_insert(shown);
+            }
+        });
+        let mut is_closed = false;
+        for piece in text.split_inclusive('\n') {
+            let (line, ends) = match piece.strip_suffix('\n') {
+                Some(line) => (line, true),
+                None => (piece, false),
+            };
+            self.add_to_line(line);
+            let filled = line.bytes().filter(|byte| !b" \t\r".contains(byte));
+            let filled = filled.count();
+            self.filled += filled;
+            self.may_close &= filled == 0;
+            if ends {
+                is_closed |= std::mem::take(&mut self.may_close);
+                self.end_line();
+                self.line = Some(String::new());
+                self.filled = 0;
+            }
+        }
+        is_closed
+    }
+
+    fn add_to_line(&mut self, text: &str) {
+        let Some(line) = &mut self.line else {
+            return;
+        };
+        if line.is_empty()
+            && let Some(first) = text.bytes().next()
+            && !self.markers.may_begin(first)
+        {
+            self.line = None;
+            return;
+        }
+        line.push_str(text);
+        if line.len() > LONGEST_LINE {
+            self.end_line();
+            self.line = None;
+        }
+    }
+
+    /// Decides whether the current line begins like a call.
+    fn end_line(&mut self) {
+        let line = self.line.take().filter(|line| !line.is_empty());
+        if let Some(line) = line.filter(|line| self.markers.is_start(line)) {
+            self.add_broken(&line);
+        }
+    }
+
+    fn add_broken(&mut self, found: &str) {
+        if self.before.broken.is_none() {
+            Arc::make_mut(&mut self.before).broken = Some(shown(found));
+        }
+    }
+
+    fn search_opening(&mut self, text: &str) {
+        match &mut self.opening {
+            Opening::Over => {}
+            Opening::Inside { close, end } => {
+                end.push_str(&text.to_ascii_lowercase());
+                if end.contains(*close) {
+                    self.opening = Opening::Over;
+                    Arc::make_mut(&mut self.before).opening = None;
+                } else {
+                    let cut = end.len().saturating_sub(close.len());
+                    end.drain(..plaincall_syntax::ceil_char_boundary(end, cut));
+                }
+            }
+            Opening::Undecided(begun) => {
+                begun.push_str(&text.to_ascii_lowercase());
+                let first =
+                    begun.trim_start_matches(|c: char| c.is_whitespace() || is_invisible(c));
+                let skipped = usize::from(!self.markers.has_default_reasoning);
+                let mut openings = OPENINGS.iter().skip(skipped);
+                if let Some([open, close]) =
+                    openings.clone().find(|[open, _]| first.starts_with(open))
+                {
+                    let rest = first.get(open.len()..).unwrap_or_default().to_owned();
+                    self.opening = Opening::Inside {
+                        close,
+                        end: String::new(),
+                    };
+                    Arc::make_mut(&mut self.before).opening = Some(open);
+                    self.search_opening(&rest);
+                } else if openings.any(|[open, _]| open.starts_with(first)) {
+                    *begun = first.to_owned();
+                } else {
+                    self.opening = Opening::Over;
+                }
+            }
+        }
+    }
+}
+
+impl Starts {
+    fn may_begin(&self, byte: u8) -> bool {
+        let mut other = self.other.iter().filter_map(|start| start.bytes().next());
+        self.near.may_begin_line(byte) || other.any(|first| first == byte)
+    }
+
+    /// Returns whether a line begins with a start marker that opens no call, or with something that looks like one.
+    fn is_start(&self, line: &str) -> bool {
+        let is_other = |start: &String| {
+            let header = line.strip_prefix(start.as_str());
+            header.is_some_and(|header| {
+                let name = header.trim_start_matches(plaincall_syntax::is_blank);
+                name.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+            })
+        };
+        let is_near = || {
+            let mut near = self.near.find_in_first_column(line);
+            near.any(|near| near.span.start == 0 && matches!(near.usage, MarkerUse::Start(_)))
+        };
+        self.own
+            .iter()
+            .any(|start| line.starts_with(start.as_str()))
+            || self.other.iter().any(is_other)
+            || is_near()
+    }
+}
+
+/// Returns the beginning of a text, as it is shown.
+fn shown(text: &str) -> String {
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    shortened(line.trim_end(), LONGEST_SHOWN).into_owned()
+}
