@@ -126,6 +126,11 @@ fn all(profile: &'static str) -> Vec<Job> {
         })
         .needs(&[suites::SECOND_BUILD])
         .compiles(),
+        Job::new("features", "decisions of tables", 30, || {
+            let mut decisions = suites::program_of_rest("decisions")?;
+            step("decisions of tables", &mut decisions)
+        })
+        .needs(&[suites::SECOND_BUILD]),
         oldest_rust::job(),
         other_targets::job(),
         deny::job(),

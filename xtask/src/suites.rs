@@ -73,13 +73,17 @@ const WITHOUT: [&str; 4] = [
 ];
 
 /// The packages of the second build: without the first, so that their features do not compile it again.
-const REST: [&str; 6] = [
+const REST: [&str; 10] = [
     "--package",
     "plaincall-table",
     "--package",
     "plaincall-restate",
     "--package",
     "plaincall-python",
+    "--package",
+    "plaincall-decisions",
+    "--features",
+    "plaincall-decisions/tables",
 ];
 
 /// The messages of cargo about what both builds built.
@@ -154,7 +158,7 @@ fn compiled(arguments: &[&str]) -> Result<(Vec<Value>, String), String> {
     }
 }
 
-/// Builds Arrow's tables, the integration of Restate and the extension module of Python.
+/// Builds Arrow's tables with the test of their decisions, the integration of Restate and the extension module of Python.
 fn build_rest() -> Result<(), String> {
     let arguments = [&["build", "--lib", "--tests"], REST.as_slice()].concat();
     let (messages, warnings) = compiled(&arguments)?;
