@@ -166,10 +166,11 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
     pub fn feed(&mut self, text: &str) -> Vec<Rescued> {
         let tools = self.own.tools().clone();
         self.state.unread += text.len();
-        for item in self.own.feed(text) {
+        let mut items = self.own.feed(text);
+        while let Some(item) = items.next() {
+            self.state.is_doubtful |= items.is_after_broken_start();
             self.state.take(item, &tools);
         }
-        self.state.is_doubtful |= self.own.is_after_broken_start();
         mem::take(&mut self.state.found)
     }
 
@@ -181,12 +182,14 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
         } else {
             Stop::Length
         };
-        for item in self.own.finish(stop).items {
+        let end = self.own.finish(stop);
+        self.state.is_doubtful |= self.own.is_after_broken_start();
+        for item in end.items {
             self.state.take(item, &tools);
         }
         self.own.begin_reply();
         self.state.finish(is_complete, &tools);
-        mem::take(&mut self.state.found)
+        mem::take(&mut self.state).found
     }
 
     /// Returns whether text is held back.
