@@ -165,14 +165,28 @@ impl Candidates {
         }
     }
 
-    /// Ends the text.
+    /// Ends the text before something else. Code blocks stay open.
     pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Piece<'_>)) {
+        let block = self.block();
         if self.is_open() {
             self.end(matches!(self.state, State::EndMarks(_)), out);
         } else {
             self.pass_on(out);
         }
-        *self = Self::default();
+        *self = Self {
+            block,
+            ..Self::default()
+        };
+    }
+
+    /// Returns the fence that is open, also if its block may be a candidate.
+    fn block(&self) -> Option<Fence> {
+        match self.state {
+            State::FenceBody | State::Json | State::Brackets(_) | State::ToEnd => {
+                self.open.fence.or(self.block)
+            }
+            _ => self.block,
+        }
     }
 
     /// Returns whether a candidate has begun and not ended.
@@ -206,7 +220,7 @@ impl Candidates {
 
     /// Returns whether the current position is in code: a span or a block.
     pub(crate) fn is_in_code(&self) -> bool {
-        self.span > 0 || self.block.is_some()
+        self.span > 0 || self.block().is_some()
     }
 
     /// Returns whether the current line has only blanks and candidates, and is not in a code block.
@@ -214,11 +228,10 @@ impl Candidates {
         self.is_apart && self.block.is_none() && self.held.is_empty()
     }
 
-    /// Continues after a call in one of our own syntaxes.
-    pub(crate) fn skip_call(&mut self) {
+    /// Ends the text before a call in one of our own syntaxes, and continues after the call.
+    pub(crate) fn skip_call(&mut self, out: &mut dyn FnMut(Piece<'_>)) {
+        self.finish(out);
         self.state = State::Line;
-        self.span = 0;
-        self.marks = 0;
     }
 
     /// Passes on the text of the candidate so far.

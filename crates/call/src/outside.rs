@@ -71,8 +71,8 @@ struct Starts {
     own: Vec<String>,
     /// The start markers of the syntax that the dialect does not have.
     other: Vec<String>,
-    /// Whether the dialect has the default markers of reasoning.
-    has_default_reasoning: bool,
+    /// Whether the dialect has markers of reasoning.
+    has_reasoning: bool,
 }
 
 impl Outside {
@@ -91,9 +91,7 @@ impl Outside {
             near: NearMisses::new(&dialect.without_reasoning())?,
             own: starts(dialect)?,
             other,
-            has_default_reasoning: dialect
-                .reasoning_markers()
-                .is_some_and(|[open, _]| open.eq_ignore_ascii_case(OPENINGS[0][0])),
+            has_reasoning: dialect.reasoning_markers().is_some(),
         };
         Ok(Self {
             markers: Arc::new(markers),
@@ -155,8 +153,7 @@ impl Outside {
         if self.candidates.is_open() {
             self.add_broken("a call in another format");
         }
-        self.candidates = Candidates::default();
-        self.candidates.skip_call();
+        self.candidates.skip_call(&mut |_| {});
         Arc::clone(&self.before)
     }
 
@@ -255,7 +252,8 @@ impl Outside {
                 begun.push_str(&text.to_ascii_lowercase());
                 let first =
                     begun.trim_start_matches(|c: char| c.is_whitespace() || is_invisible(c));
-                let skipped = usize::from(!self.markers.has_default_reasoning);
+                // Without reasoning, `<think>` is text.
+                let skipped = usize::from(!self.markers.has_reasoning);
                 let mut openings = OPENINGS.iter().skip(skipped);
                 if let Some([open, close]) =
                     openings.clone().find(|[open, _]| first.starts_with(open))

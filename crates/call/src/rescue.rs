@@ -206,8 +206,7 @@ impl State {
             ReplyItem::CallStart(header) => {
                 let is_offered = tools.find(&header.name).is_some();
                 let is_apart = is_offered && self.others.is_apart() && self.tags.are_closed();
-                self.others(Candidates::finish, tools);
-                self.others.skip_call();
+                self.others(Candidates::skip_call, tools);
                 self.call = Some(OwnCall {
                     source: String::new(),
                     is_apart,

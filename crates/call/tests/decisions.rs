@@ -30,7 +30,7 @@ impl<'t> Case<'t> {
     fn of(case: &'t str) -> Self {
         let (title, rest) = case.split_once('\n').expect("a title");
         let (mut rest, expected) = rest.rsplit_once("\n--- ").expect("a result");
-        let [open, close] = Dialect::THINK;
+        let [mut open, mut close] = Dialect::THINK;
         let mut found = Self {
             title,
             dialect: Dialect::auto(),
@@ -46,6 +46,9 @@ impl<'t> Case<'t> {
                     found.unclosed = Unclosed::from_name(name).expect("a name");
                 }
                 Some(("dialect", "block")) => found.dialect = Dialect::block(),
+                Some(("reasoning", markers)) => {
+                    (open, close) = markers.split_once(' ').expect("two markers");
+                }
                 _ => break,
             }
             rest = behind;
