@@ -3,10 +3,12 @@
 //! A candidate claims the text up to its own end, or the rest of the text. What is inside it is never searched again.
 
 pub(crate) mod json_scan;
+pub(crate) mod named;
 
 use plaincall_syntax::{CALL_NAME_KEYS, CALL_TAGS, ceil_char_boundary, is_blank};
 
 use crate::candidates::json_scan::{JsonScan, Scanned};
+use crate::candidates::named::Named;
 use crate::rescue::calls::Member;
 
 /// The maximum length of a candidate, in bytes. A longer one is text.
@@ -43,8 +45,8 @@ pub(crate) enum Piece<'t> {
 pub(crate) struct Candidate {
     /// Its text.
     pub(crate) source: String,
-    /// Texts that may contain the name of its tool.
-    pub(crate) names: Vec<String>,
+    /// The texts that may name its tool.
+    pub(crate) named: Named,
     /// True if it has its own end, and all of its text is known.
     pub(crate) is_whole: bool,
     /// Whether only blanks or other candidates precede it in its line, and it is not in a code block.
@@ -89,8 +91,7 @@ struct Open {
     is_text: bool,
     /// The end of its text.
     tail: String,
-    names: Vec<String>,
-    head: String,
+    named: Named,
     is_tagged: bool,
     /// Whether the name of its tool comes before its arguments.
     is_named: bool,
@@ -192,7 +193,9 @@ impl Candidates {
     /// Returns whether a candidate has begun and not ended.
     pub(crate) fn is_open(&self) -> bool {
         match self.state {
-            State::Json | State::Brackets(_) => self.open.is_tagged || !self.open.names.is_empty(),
+            State::Json | State::Brackets(_) => {
+                self.open.is_tagged || !self.open.named.values.is_empty()
+            }
             State::Head | State::ToEnd | State::EndMarks(_) => true,
             _ => false,
         }
@@ -262,18 +265,14 @@ impl Candidates {
     /// Ends the candidate.
     fn end(&mut self, is_whole: bool, out: &mut dyn FnMut(Piece<'_>)) {
         let Open {
-            mut names,
-            head,
+            named,
             is_apart,
             dropped,
             ..
         } = std::mem::take(&mut self.open);
-        if !head.is_empty() {
-            names.push(head);
-        }
         out(Piece::Candidate(Candidate {
             source: std::mem::take(&mut self.held),
-            names,
+            named,
             is_whole: is_whole && dropped == 0,
             is_apart,
         }));
@@ -402,7 +401,7 @@ impl Candidates {
                 None => self.end(true, out),
             }
         } else if !has_json && c == '>' && self.open.tool.is_none() && self.open.is_named {
-            let head = self.open.head.split('>').next();
+            let head = self.open.named.head.split('>').next();
             self.open.tool = head.map(|name| name.trim_matches('"').to_owned());
         }
         true
@@ -586,8 +585,8 @@ impl Candidates {
                     is_in_call && !open.is_named && Member::of(&open.string).is_none();
             }
             Scanned::String if open.is_name => {
-                if open.names.len() < MOST_NAMES {
-                    open.names.push(open.string.clone());
+                if open.named.values.len() < MOST_NAMES {
+                    open.named.values.push(open.string.clone());
                 }
                 if is_in_call && !open.is_named {
                     open.tool = Some(open.string.clone());
@@ -622,8 +621,9 @@ impl Candidates {
     fn push(&mut self, c: char, out: &mut dyn FnMut(Piece<'_>)) {
         self.held.push(c);
         let is_head = matches!(self.state, State::Head | State::ToEnd);
-        if is_head && self.open.names.is_empty() && self.open.head.len() < LONGEST_HEAD {
-            self.open.head.push(c);
+        let named = &mut self.open.named;
+        if is_head && named.values.is_empty() && named.head.len() < LONGEST_HEAD {
+            named.head.push(c);
         }
         if self.open.is_text || self.held.len() > LONGEST {
             self.open.is_text = true;

@@ -15,7 +15,7 @@ use crate::arguments::Arguments;
 use crate::candidates::{Candidate, Candidates, Piece};
 use crate::limits::Limits;
 use crate::may_run::last_value::SPECIAL_TOKENS;
-use crate::may_run::{Bound, ReplyCheck, Unclosed, mentions};
+use crate::may_run::{Bound, ReplyCheck, Unclosed};
 use crate::reply_reader::{ReplyItem, ReplyReader};
 use crate::rescue::matcher::calls_in;
 use crate::rescue::tags::OpenTags;
@@ -287,8 +287,7 @@ impl State {
         if let Some(calls) = calls.flatten() {
             return self.accept(candidate.source, calls);
         }
-        let names = &candidate.names;
-        let is_named = |tool: &ToolSpec| names.iter().any(|name| mentions(name, &tool.name));
+        let is_named = |tool: &ToolSpec| candidate.named.names(&tool.name);
         self.is_doubtful |= !candidate.is_whole || tools.specs().any(is_named);
         self.text(&candidate.source);
     }
