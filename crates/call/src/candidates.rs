@@ -110,8 +110,8 @@ enum State {
     /// The beginning of a line, after this many blanks.
     Begin(usize),
     Line,
-    /// A line that begins with marks of a fence.
-    Fence,
+    /// A line that begins with this many marks of a fence.
+    Fence(usize),
     /// The beginning of a code block that may contain a call.
     FenceBody,
     /// The beginning of a tag, or of a list in JSON.
@@ -298,7 +298,7 @@ impl Candidates {
         match self.state {
             State::Begin(blanks) => return self.take_begin(c, blanks, out),
             State::Line => return self.take_in_line(c, out),
-            State::Fence => return self.take_fence(c, out),
+            State::Fence(marks) => return self.take_fence(c, marks, out),
             State::FenceBody => {
                 if c.is_whitespace() {
                     self.held.push(c);
@@ -425,7 +425,7 @@ impl Candidates {
             }
             '`' | '~' if blanks <= BLANKS => {
                 self.held.push(c);
-                self.state = State::Fence;
+                self.state = State::Fence(1);
                 return true;
             }
             '{' => {
@@ -469,15 +469,16 @@ impl Candidates {
     }
 
     /// Takes a character of a line that begins with marks of a fence.
-    fn take_fence(&mut self, c: char, out: &mut dyn FnMut(Piece<'_>)) -> bool {
+    fn take_fence(&mut self, c: char, marks: usize, out: &mut dyn FnMut(Piece<'_>)) -> bool {
         let mark = self.held.chars().next().unwrap_or(c);
-        let marks = self.held.chars().take_while(|one| *one == mark).count();
         if c != '\n' {
             let is_info = marks < self.held.len();
             if (c == mark && !is_info) || (marks >= 3 && self.held.len() < LONGEST_INFO) {
                 let is_code_span = c == '`' && mark == '`' && is_info;
                 if !is_code_span {
                     self.held.push(c);
+                    let more = usize::from(c == mark && !is_info);
+                    self.state = State::Fence(marks + more);
                     return true;
                 }
             }
@@ -519,7 +520,9 @@ impl Candidates {
     }
 
     fn take_tag(&mut self, c: char, out: &mut dyn FnMut(Piece<'_>)) -> bool {
-        let is_list = self.held.trim_end() == "[" && !self.open.is_tagged;
+        // No tag that begins with `[` contains a blank.
+        let may_be_list = self.held.len() == 1 || self.held.ends_with(char::is_whitespace);
+        let is_list = self.held.starts_with('[') && may_be_list && !self.open.is_tagged;
         if is_list && self.is_apart && (c == '{' || c.is_whitespace()) {
             if c == '{' {
                 let list = std::mem::take(&mut self.held);

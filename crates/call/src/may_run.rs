@@ -6,6 +6,7 @@ pub(crate) mod last_value;
 
 use plaincall_syntax::{
     Dialect, DialectError, EventKind, MarkerUse, NearMiss, NearMisses, Parser, Syntax, Termination,
+    is_blank,
 };
 
 use serde::{Deserialize, Serialize};
@@ -371,10 +372,14 @@ impl ReplyCheck {
             let before = line.strip_suffix('/');
             before.is_some_and(|before| before.is_empty() || before.ends_with([' ', '\t']))
         };
-        let is_blank = || call.body().is_some_and(|body| body.trim().is_empty());
+        let is_blank_line = |line: &str| line.trim_matches(is_blank).is_empty();
+        let has_blank_body = || {
+            call.body()
+                .is_some_and(|body| body.lines().all(is_blank_line))
+        };
         !self.markers.is_self_closing
             && call.raw_args().is_some_and(has_slash)
-            && !(call.termination == Termination::Explicit && is_blank())
+            && !(call.termination == Termination::Explicit && has_blank_body())
     }
 
     fn end_marker(&self, syntax: Syntax) -> String {
