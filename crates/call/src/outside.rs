@@ -48,7 +48,7 @@ pub(crate) struct Outside {
     /// The number of bytes in the current line that are not blanks.
     filled: usize,
     candidates: Candidates,
-    /// What comes before the next call.
+    /// The text before the next call.
     before: Before,
     /// The length of its calls in other formats, in bytes.
     others_len: usize,
