@@ -3,10 +3,12 @@
 //! A candidate claims the text up to its own end, or the rest of the text. What is inside it is never searched again.
 
 pub(crate) mod json_scan;
+pub(crate) mod named;
 
 use plaincall_syntax::{CALL_NAME_KEYS, CALL_TAGS, ceil_char_boundary, is_blank};
 
 use crate::candidates::json_scan::{JsonScan, Scanned};
+use crate::candidates::named::Named;
 use crate::rescue::calls::Member;
 
 /// The maximum length of a candidate, in bytes. A longer one is text.
@@ -43,8 +45,8 @@ pub(crate) enum Piece<'t> {
 pub(crate) struct Candidate {
     /// Its text.
     pub(crate) source: String,
-    /// Texts that may contain the name of its tool.
-    pub(crate) names: Vec<String>,
+    /// The texts that may name its tool.
+    pub(crate) named: Named,
     /// True if it has its own end, and all of its text is known.
     pub(crate) is_whole: bool,
     /// Whether only blanks or other candidates precede it in its line, and it is not in a code block.
@@ -89,8 +91,7 @@ struct Open {
     is_text: bool,
     /// The end of its text.
     tail: String,
-    names: Vec<String>,
-    head: String,
+    named: Named,
     is_tagged: bool,
     /// Whether the name of its tool comes before its arguments.
     is_named: bool,
@@ -109,8 +110,8 @@ enum State {
     /// The beginning of a line, after this many blanks.
     Begin(usize),
     Line,
-    /// A line that begins with marks of a fence.
-    Fence,
+    /// A line that begins with this many marks of a fence.
+    Fence(usize),
     /// The beginning of a code block that may contain a call.
     FenceBody,
     /// The beginning of a tag, or of a list in JSON.
@@ -165,20 +166,36 @@ impl Candidates {
         }
     }
 
-    /// Ends the text.
+    /// Ends the text before something else. Code blocks stay open.
     pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Piece<'_>)) {
+        let block = self.block();
         if self.is_open() {
             self.end(matches!(self.state, State::EndMarks(_)), out);
         } else {
             self.pass_on(out);
         }
-        *self = Self::default();
+        *self = Self {
+            block,
+            ..Self::default()
+        };
+    }
+
+    /// Returns the fence that is open, also if its block may be a candidate.
+    fn block(&self) -> Option<Fence> {
+        match self.state {
+            State::FenceBody | State::Json | State::Brackets(_) | State::ToEnd => {
+                self.open.fence.or(self.block)
+            }
+            _ => self.block,
+        }
     }
 
     /// Returns whether a candidate has begun and not ended.
     pub(crate) fn is_open(&self) -> bool {
         match self.state {
-            State::Json | State::Brackets(_) => self.open.is_tagged || !self.open.names.is_empty(),
+            State::Json | State::Brackets(_) => {
+                self.open.is_tagged || !self.open.named.values.is_empty()
+            }
             State::Head | State::ToEnd | State::EndMarks(_) => true,
             _ => false,
         }
@@ -206,7 +223,7 @@ impl Candidates {
 
     /// Returns whether the current position is in code: a span or a block.
     pub(crate) fn is_in_code(&self) -> bool {
-        self.span > 0 || self.block.is_some()
+        self.span > 0 || self.block().is_some()
     }
 
     /// Returns whether the current line has only blanks and candidates, and is not in a code block.
@@ -214,11 +231,10 @@ impl Candidates {
         self.is_apart && self.block.is_none() && self.held.is_empty()
     }
 
-    /// Continues after a call in one of our own syntaxes.
-    pub(crate) fn skip_call(&mut self) {
+    /// Ends the text before a call in one of our own syntaxes, and continues after the call.
+    pub(crate) fn skip_call(&mut self, out: &mut dyn FnMut(Piece<'_>)) {
+        self.finish(out);
         self.state = State::Line;
-        self.span = 0;
-        self.marks = 0;
     }
 
     /// Passes on the text of the candidate so far.
@@ -249,18 +265,14 @@ impl Candidates {
     /// Ends the candidate.
     fn end(&mut self, is_whole: bool, out: &mut dyn FnMut(Piece<'_>)) {
         let Open {
-            mut names,
-            head,
+            named,
             is_apart,
             dropped,
             ..
         } = std::mem::take(&mut self.open);
-        if !head.is_empty() {
-            names.push(head);
-        }
         out(Piece::Candidate(Candidate {
             source: std::mem::take(&mut self.held),
-            names,
+            named,
             is_whole: is_whole && dropped == 0,
             is_apart,
         }));
@@ -286,7 +298,7 @@ impl Candidates {
         match self.state {
             State::Begin(blanks) => return self.take_begin(c, blanks, out),
             State::Line => return self.take_in_line(c, out),
-            State::Fence => return self.take_fence(c, out),
+            State::Fence(marks) => return self.take_fence(c, marks, out),
             State::FenceBody => {
                 if c.is_whitespace() {
                     self.held.push(c);
@@ -389,7 +401,7 @@ impl Candidates {
                 None => self.end(true, out),
             }
         } else if !has_json && c == '>' && self.open.tool.is_none() && self.open.is_named {
-            let head = self.open.head.split('>').next();
+            let head = self.open.named.head.split('>').next();
             self.open.tool = head.map(|name| name.trim_matches('"').to_owned());
         }
         true
@@ -413,7 +425,7 @@ impl Candidates {
             }
             '`' | '~' if blanks <= BLANKS => {
                 self.held.push(c);
-                self.state = State::Fence;
+                self.state = State::Fence(1);
                 return true;
             }
             '{' => {
@@ -457,15 +469,16 @@ impl Candidates {
     }
 
     /// Takes a character of a line that begins with marks of a fence.
-    fn take_fence(&mut self, c: char, out: &mut dyn FnMut(Piece<'_>)) -> bool {
+    fn take_fence(&mut self, c: char, marks: usize, out: &mut dyn FnMut(Piece<'_>)) -> bool {
         let mark = self.held.chars().next().unwrap_or(c);
-        let marks = self.held.chars().take_while(|one| *one == mark).count();
         if c != '\n' {
             let is_info = marks < self.held.len();
             if (c == mark && !is_info) || (marks >= 3 && self.held.len() < LONGEST_INFO) {
                 let is_code_span = c == '`' && mark == '`' && is_info;
                 if !is_code_span {
                     self.held.push(c);
+                    let more = usize::from(c == mark && !is_info);
+                    self.state = State::Fence(marks + more);
                     return true;
                 }
             }
@@ -507,7 +520,9 @@ impl Candidates {
     }
 
     fn take_tag(&mut self, c: char, out: &mut dyn FnMut(Piece<'_>)) -> bool {
-        let is_list = self.held.trim_end() == "[" && !self.open.is_tagged;
+        // No tag that begins with `[` contains a blank.
+        let may_be_list = self.held.len() == 1 || self.held.ends_with(char::is_whitespace);
+        let is_list = self.held.starts_with('[') && may_be_list && !self.open.is_tagged;
         if is_list && self.is_apart && (c == '{' || c.is_whitespace()) {
             if c == '{' {
                 let list = std::mem::take(&mut self.held);
@@ -573,8 +588,8 @@ impl Candidates {
                     is_in_call && !open.is_named && Member::of(&open.string).is_none();
             }
             Scanned::String if open.is_name => {
-                if open.names.len() < MOST_NAMES {
-                    open.names.push(open.string.clone());
+                if open.named.values.len() < MOST_NAMES {
+                    open.named.values.push(open.string.clone());
                 }
                 if is_in_call && !open.is_named {
                     open.tool = Some(open.string.clone());
@@ -609,8 +624,9 @@ impl Candidates {
     fn push(&mut self, c: char, out: &mut dyn FnMut(Piece<'_>)) {
         self.held.push(c);
         let is_head = matches!(self.state, State::Head | State::ToEnd);
-        if is_head && self.open.names.is_empty() && self.open.head.len() < LONGEST_HEAD {
-            self.open.head.push(c);
+        let named = &mut self.open.named;
+        if is_head && named.values.is_empty() && named.head.len() < LONGEST_HEAD {
+            named.head.push(c);
         }
         if self.open.is_text || self.held.len() > LONGEST {
             self.open.is_text = true;

@@ -6,6 +6,7 @@ pub(crate) mod last_value;
 
 use plaincall_syntax::{
     Dialect, DialectError, EventKind, MarkerUse, NearMiss, NearMisses, Parser, Syntax, Termination,
+    is_blank,
 };
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ use crate::arguments::Arguments;
 use crate::bind::bind;
 use crate::call::ToolCall;
 use crate::call_error::{CallError, MissingEnd};
+use crate::candidates::named::Named;
 use crate::may_run::last_value::LastValue;
 use crate::stop::Stop;
 use crate::suspect_marker::SuspectMarker;
@@ -81,8 +83,6 @@ pub struct ReplyCheck {
     is_doubtful: bool,
     /// The beginning of a call before a call of the reply that is not one, so that later ones may be part of its values.
     broken: Option<String>,
-    /// The number of calls in other formats that are known to be no such beginning.
-    checked: usize,
 }
 
 /// A call that may run, with the arguments for its tool.
@@ -186,7 +186,6 @@ impl ReplyCheck {
             has_ids: true,
             is_doubtful: false,
             broken: None,
-            checked: 0,
         })
     }
 
@@ -215,7 +214,6 @@ impl ReplyCheck {
     pub fn begin_reply(&mut self) {
         self.is_doubtful = false;
         self.broken = None;
-        self.checked = 0;
     }
 
     /// Validates the next call of the reply and binds its arguments. `stop` is how the reply ended; use
@@ -249,7 +247,7 @@ impl ReplyCheck {
     }
 
     /// Decides whether the next call of the reply may run, independent of its arguments, if the tools are not known. `tool`
-    /// is the tool that it names, if it exists. A call that may quote another call is held: it runs only if the gate
+    /// is the tool that it names, if it exists; no other tool counts as offered. A call that may quote another call is held: it runs only if the gate
     /// approves this very call.
     ///
     /// # Errors
@@ -260,7 +258,8 @@ impl ReplyCheck {
         tool: Option<&ToolSpec>,
         stop: Stop,
     ) -> Result<Option<SuspectMarker>, CallError> {
-        self.decide(call, tool, |_| true, stop)
+        let names_tool = |named: &Named| tool.is_some_and(|tool| named.names(&tool.name));
+        self.decide(call, tool, names_tool, stop)
     }
 
     /// Decides as [`may_run`](Self::may_run), with the tools that are offered.
@@ -274,7 +273,7 @@ impl ReplyCheck {
         stop: Stop,
     ) -> Result<Option<SuspectMarker>, CallError> {
         let tool = tools.find(&call.name).map(|(_, tool)| tool);
-        let names_tool = |text: &str| tools.specs().any(|tool| mentions(text, &tool.name));
+        let names_tool = |named: &Named| tools.specs().any(|tool| named.names(&tool.name));
         self.decide(call, tool, names_tool, stop)
     }
 
@@ -282,7 +281,7 @@ impl ReplyCheck {
         &mut self,
         call: &ToolCall,
         tool: Option<&ToolSpec>,
-        names_tool: impl Fn(&str) -> bool,
+        names_tool: impl Fn(&Named) -> bool,
         stop: Stop,
     ) -> Result<Option<SuspectMarker>, CallError> {
         let is_read = tool.is_some_and(|tool| tool.effect == Effect::Read);
@@ -358,17 +357,13 @@ impl ReplyCheck {
     }
 
     /// Looks for the beginning of a call in the text before this one.
-    fn look_before(&mut self, call: &ToolCall, names_tool: impl Fn(&str) -> bool) {
-        let before = &call.before;
+    fn look_before(&mut self, call: &ToolCall, names_tool: impl Fn(&Named) -> bool) {
         if self.broken.is_none() {
-            self.broken.clone_from(&before.broken);
+            let mut others = call.before.others.iter();
+            let named = others.find(|(_, named)| names_tool(named));
+            let found = call.before.broken.as_ref();
+            self.broken = found.or(named.map(|(shown, _)| shown)).cloned();
         }
-        let others = before.others.iter().skip(self.checked);
-        if self.broken.is_none() {
-            let mut others = others.filter(|(_, names)| names.iter().any(|name| names_tool(name)));
-            self.broken = others.next().map(|(shown, _)| shown.clone());
-        }
-        self.checked = before.others.len();
     }
 
     /// Returns whether the header of an emoji call ends with ` /`, and the call does not end directly after it.
@@ -377,10 +372,14 @@ impl ReplyCheck {
             let before = line.strip_suffix('/');
             before.is_some_and(|before| before.is_empty() || before.ends_with([' ', '\t']))
         };
-        let is_blank = || call.body().is_some_and(|body| body.trim().is_empty());
+        let is_blank_line = |line: &str| line.trim_matches(is_blank).is_empty();
+        let has_blank_body = || {
+            call.body()
+                .is_some_and(|body| body.lines().all(is_blank_line))
+        };
         !self.markers.is_self_closing
             && call.raw_args().is_some_and(has_slash)
-            && !(call.termination == Termination::Explicit && is_blank())
+            && !(call.termination == Termination::Explicit && has_blank_body())
     }
 
     fn end_marker(&self, syntax: Syntax) -> String {
@@ -492,15 +491,4 @@ fn start_marker(dialect: &Dialect, syntax: Syntax) -> String {
     let is_start = |usage: &MarkerUse| *usage == MarkerUse::Start(syntax);
     let start = markers.into_iter().find(|marker| is_start(&marker.usage));
     start.map(|marker| marker.text).unwrap_or_default()
-}
-
-/// Returns whether a text contains this name as a word of its own.
-pub(crate) fn mentions(text: &str, name: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    !name.is_empty()
-        && text.match_indices(name).any(|(at, _)| {
-            let before = text.get(..at).unwrap_or_default();
-            let behind = text.get(at + name.len()..).unwrap_or_default();
-            !before.ends_with(is_word) && !behind.starts_with(is_word)
-        })
 }

@@ -1,11 +1,13 @@
 //! The text outside calls, and its consequences for the calls after it (`spec/common.md` 10.1).
 
+use std::mem;
 use std::sync::Arc;
 
 use plaincall_syntax::{
     Code, Dialect, DialectError, Event, EventKind, MarkerUse, NearMisses, Syntax,
 };
 
+use crate::candidates::named::Named;
 use crate::candidates::{Candidates, Piece};
 use crate::invisible::is_invisible;
 use crate::nearest::shortened;
@@ -14,8 +16,8 @@ use crate::nearest::shortened;
 const LONGEST_LINE: usize = 512;
 /// The maximum length of the text that is shown, in bytes.
 const LONGEST_SHOWN: usize = 80;
-/// The maximum number of calls in other formats that are remembered.
-const MOST_OTHERS: usize = 1000;
+/// The maximum length of what is remembered of the calls in other formats between two calls, in bytes.
+const LONGEST_OTHERS: usize = 128 << 10;
 
 /// Texts that open reasoning, and the texts that close it, in lower case. The first is the default.
 const OPENINGS: [[&str; 2]; 4] = [
@@ -25,14 +27,14 @@ const OPENINGS: [[&str; 2]; 4] = [
     ["[think]", "[/think]"],
 ];
 
-/// The text and calls before a call in its reply.
+/// The text before a call in its reply.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Before {
     /// A beginning of a call that is not one, for any tools.
     pub(crate) broken: Option<String>,
-    /// The calls in other formats, which are broken beginnings if they name an offered tool: what is shown of each, and the
-    /// texts that may name its tool.
-    pub(crate) others: Vec<(String, Vec<String>)>,
+    /// The calls in other formats since the previous call, which are broken beginnings if they name an offered tool: what is
+    /// shown of each, and the texts that may name its tool.
+    pub(crate) others: Vec<(String, Named)>,
     /// The text that opened reasoning which the dialect does not know, if nothing has closed it.
     pub(crate) opening: Option<&'static str>,
 }
@@ -46,7 +48,10 @@ pub(crate) struct Outside {
     /// The number of bytes in the current line that are not blanks.
     filled: usize,
     candidates: Candidates,
-    before: Arc<Before>,
+    /// The text before the next call.
+    before: Before,
+    /// The length of its calls in other formats, in bytes.
+    others_len: usize,
     opening: Opening,
     /// Whether a close marker of reasoning is the last text of the current line so far.
     may_close: bool,
@@ -71,8 +76,8 @@ struct Starts {
     own: Vec<String>,
     /// The start markers of the syntax that the dialect does not have.
     other: Vec<String>,
-    /// Whether the dialect has the default markers of reasoning.
-    has_default_reasoning: bool,
+    /// Whether the dialect has markers of reasoning.
+    has_reasoning: bool,
 }
 
 impl Outside {
@@ -91,16 +96,15 @@ impl Outside {
             near: NearMisses::new(&dialect.without_reasoning())?,
             own: starts(dialect)?,
             other,
-            has_default_reasoning: dialect
-                .reasoning_markers()
-                .is_some_and(|[open, _]| open.eq_ignore_ascii_case(OPENINGS[0][0])),
+            has_reasoning: dialect.reasoning_markers().is_some(),
         };
         Ok(Self {
             markers: Arc::new(markers),
             line: Some(String::new()),
             filled: 0,
             candidates: Candidates::default(),
-            before: Arc::default(),
+            before: Before::default(),
+            others_len: 0,
             opening: Opening::Undecided(String::new()),
             may_close: false,
         })
@@ -111,7 +115,8 @@ impl Outside {
         self.line = Some(String::new());
         self.filled = 0;
         self.candidates = Candidates::default();
-        self.before = Arc::default();
+        self.before = Before::default();
+        self.others_len = 0;
         self.opening = Opening::Undecided(String::new());
         self.may_close = false;
     }
@@ -155,9 +160,14 @@ impl Outside {
         if self.candidates.is_open() {
             self.add_broken("a call in another format");
         }
-        self.candidates = Candidates::default();
-        self.candidates.skip_call();
-        Arc::clone(&self.before)
+        self.candidates.skip_call(&mut |_| {});
+        self.others_len = 0;
+        let next = Before {
+            broken: self.before.broken.clone(),
+            others: Vec::new(),
+            opening: self.before.opening,
+        };
+        Arc::new(mem::replace(&mut self.before, next))
     }
 
     /// Returns whether the text has a broken beginning of a call, for any tools.
@@ -167,22 +177,24 @@ impl Outside {
 
     /// Ends the reply. Returns the same as [`push`](Self::push).
     pub(crate) fn finish(&mut self) -> bool {
-        std::mem::take(&mut self.may_close)
+        mem::take(&mut self.may_close)
     }
 
     fn text(&mut self, text: &str) -> bool {
         self.search_opening(text);
-        let (before, others) = (&mut self.before, &mut self.candidates);
-        others.feed(text, &mut |piece| {
-            let Piece::Candidate(found) = piece else {
-                return;
-            };
-            let before = Arc::make_mut(before);
-            let shown = shown(&found.source);
-            if before.others.len() < MOST_OTHERS {
-                before.others.push((shown, found.names));
-            } else {
-                before.broken.get_or_insert(shown);
+        let (before, len) = (&mut self.before, &mut self.others_len);
+        self.candidates.feed(text, &mut |piece| {
+            // After a broken beginning, no other one matters.
+            if let Piece::Candidate(found) = piece
+                && before.broken.is_none()
+            {
+                let shown = shown(&found.source);
+                *len += shown.len() + found.named.len();
+                if *len <= LONGEST_OTHERS {
+                    before.others.push((shown, found.named));
+                } else {
+                    before.broken = Some(shown);
+                }
             }
         });
         let mut is_closed = false;
@@ -197,7 +209,7 @@ impl Outside {
             self.filled += filled;
             self.may_close &= filled == 0;
             if ends {
-                is_closed |= std::mem::take(&mut self.may_close);
+                is_closed |= mem::take(&mut self.may_close);
                 self.end_line();
                 self.line = Some(String::new());
                 self.filled = 0;
@@ -234,7 +246,7 @@ impl Outside {
 
     fn add_broken(&mut self, found: &str) {
         if self.before.broken.is_none() {
-            Arc::make_mut(&mut self.before).broken = Some(shown(found));
+            self.before.broken = Some(shown(found));
         }
     }
 
@@ -245,7 +257,7 @@ impl Outside {
                 end.push_str(&text.to_ascii_lowercase());
                 if end.contains(*close) {
                     self.opening = Opening::Over;
-                    Arc::make_mut(&mut self.before).opening = None;
+                    self.before.opening = None;
                 } else {
                     let cut = end.len().saturating_sub(close.len());
                     end.drain(..plaincall_syntax::ceil_char_boundary(end, cut));
@@ -255,7 +267,8 @@ impl Outside {
                 begun.push_str(&text.to_ascii_lowercase());
                 let first =
                     begun.trim_start_matches(|c: char| c.is_whitespace() || is_invisible(c));
-                let skipped = usize::from(!self.markers.has_default_reasoning);
+                // Without reasoning, `<think>` is text.
+                let skipped = usize::from(!self.markers.has_reasoning);
                 let mut openings = OPENINGS.iter().skip(skipped);
                 if let Some([open, close]) =
                     openings.clone().find(|[open, _]| first.starts_with(open))
@@ -265,7 +278,7 @@ impl Outside {
                         close,
                         end: String::new(),
                     };
-                    Arc::make_mut(&mut self.before).opening = Some(open);
+                    self.before.opening = Some(open);
                     self.search_opening(&rest);
                 } else if openings.any(|[open, _]| open.starts_with(first)) {
                     *begun = first.to_owned();

@@ -292,6 +292,13 @@ pub struct ReplyItems<'r, 'c, T: ToolLookup> {
     waiting: VecDeque<ReplyItem<'c>>,
 }
 
+impl<T: ToolLookup> ReplyItems<'_, '_, T> {
+    /// Returns the same as [`ReplyReader::is_after_broken_start`], for the text up to the last item.
+    pub(crate) fn is_after_broken_start(&self) -> bool {
+        self.state.collector.is_after_broken_start()
+    }
+}
+
 impl<'c, T: ToolLookup> Iterator for ReplyItems<'_, 'c, T> {
     type Item = ReplyItem<'c>;
 

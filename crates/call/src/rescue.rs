@@ -15,7 +15,7 @@ use crate::arguments::Arguments;
 use crate::candidates::{Candidate, Candidates, Piece};
 use crate::limits::Limits;
 use crate::may_run::last_value::SPECIAL_TOKENS;
-use crate::may_run::{Bound, ReplyCheck, Unclosed, mentions};
+use crate::may_run::{Bound, ReplyCheck, Unclosed};
 use crate::reply_reader::{ReplyItem, ReplyReader};
 use crate::rescue::matcher::calls_in;
 use crate::rescue::tags::OpenTags;
@@ -166,10 +166,11 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
     pub fn feed(&mut self, text: &str) -> Vec<Rescued> {
         let tools = self.own.tools().clone();
         self.state.unread += text.len();
-        for item in self.own.feed(text) {
+        let mut items = self.own.feed(text);
+        while let Some(item) = items.next() {
+            self.state.is_doubtful |= items.is_after_broken_start();
             self.state.take(item, &tools);
         }
-        self.state.is_doubtful |= self.own.is_after_broken_start();
         mem::take(&mut self.state.found)
     }
 
@@ -181,12 +182,14 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
         } else {
             Stop::Length
         };
-        for item in self.own.finish(stop).items {
+        let end = self.own.finish(stop);
+        self.state.is_doubtful |= self.own.is_after_broken_start();
+        for item in end.items {
             self.state.take(item, &tools);
         }
         self.own.begin_reply();
         self.state.finish(is_complete, &tools);
-        mem::take(&mut self.state.found)
+        mem::take(&mut self.state).found
     }
 
     /// Returns whether text is held back.
@@ -203,8 +206,7 @@ impl State {
             ReplyItem::CallStart(header) => {
                 let is_offered = tools.find(&header.name).is_some();
                 let is_apart = is_offered && self.others.is_apart() && self.tags.are_closed();
-                self.others(Candidates::finish, tools);
-                self.others.skip_call();
+                self.others(Candidates::skip_call, tools);
                 self.call = Some(OwnCall {
                     source: String::new(),
                     is_apart,
@@ -285,8 +287,7 @@ impl State {
         if let Some(calls) = calls.flatten() {
             return self.accept(candidate.source, calls);
         }
-        let names = &candidate.names;
-        let is_named = |tool: &ToolSpec| names.iter().any(|name| mentions(name, &tool.name));
+        let is_named = |tool: &ToolSpec| candidate.named.names(&tool.name);
         self.is_doubtful |= !candidate.is_whole || tools.specs().any(is_named);
         self.text(&candidate.source);
     }

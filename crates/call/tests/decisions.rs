@@ -14,6 +14,8 @@ use plaincall_call::{
 };
 use plaincall_syntax::Dialect;
 
+use crate::json_stream_cost::allocations;
+
 const ATTACKS: &str = include_str!("decisions/attacks.txt");
 const CONTROLS: &str = include_str!("decisions/controls.txt");
 
@@ -22,6 +24,7 @@ struct Case<'t> {
     dialect: Dialect,
     stop: Stop,
     unclosed: Unclosed,
+    has_tools: bool,
     text: String,
     expected: &'t str,
 }
@@ -30,12 +33,13 @@ impl<'t> Case<'t> {
     fn of(case: &'t str) -> Self {
         let (title, rest) = case.split_once('\n').expect("a title");
         let (mut rest, expected) = rest.rsplit_once("\n--- ").expect("a result");
-        let [open, close] = Dialect::THINK;
+        let [mut open, mut close] = Dialect::THINK;
         let mut found = Self {
             title,
             dialect: Dialect::auto(),
             stop: Stop::Natural,
             unclosed: Unclosed::Reject,
+            has_tools: true,
             text: String::new(),
             expected: expected.trim(),
         };
@@ -46,6 +50,10 @@ impl<'t> Case<'t> {
                     found.unclosed = Unclosed::from_name(name).expect("a name");
                 }
                 Some(("dialect", "block")) => found.dialect = Dialect::block(),
+                Some(("tools", "none")) => found.has_tools = false,
+                Some(("reasoning", markers)) => {
+                    (open, close) = markers.split_once(' ').expect("two markers");
+                }
                 _ => break,
             }
             rest = behind;
@@ -176,13 +184,19 @@ fn attacks_and_controls() {
                 ));
             }
         };
+        let tools = case.has_tools.then_some(&tools);
         for size in [1, 3, 7, 64, usize::MAX] {
+            // Without tools, every tool is unknown to a reader.
+            let Some(tools) = tools else { break };
             let size = size.min(case.text.len());
-            expect("a reader", case.read(&tools, size), case.expected);
+            expect("a reader", case.read(tools, size), case.expected);
         }
         let text = case.text.as_bytes();
-        let decided =
-            DecidedDocument::with_tools(text, &case.dialect, case.check(), &tools, case.stop);
+        let (dialect, check) = (&case.dialect, case.check());
+        let decided = match tools {
+            Some(tools) => DecidedDocument::with_tools(text, dialect, check, tools, case.stop),
+            None => DecidedDocument::new(text, dialect, check, case.stop),
+        };
         let decided = decided.expect("a dialect");
         let runs: Vec<bool> = decided.decisions.iter().map(Decision::may_run).collect();
         let expected: Vec<bool> = case
@@ -191,17 +205,17 @@ fn attacks_and_controls() {
             .map(|call| call.starts_with("yes "))
             .collect();
         expect("a document", format!("{runs:?}"), &format!("{expected:?}"));
-        let row = Extractor::new(
-            &case.dialect,
-            case.unclosed,
-            Some(Arc::clone(&tools)),
-            case.stop,
-        );
+        let row = Extractor::new(&case.dialect, case.unclosed, tools.cloned(), case.stop);
         let row = row.expect("a dialect").row(text);
         let runs: Vec<bool> = row.calls.iter().map(|call| call.may_run).collect();
         expect("a row", format!("{runs:?}"), &format!("{expected:?}"));
         let document = Document::parse(&case.text, &case.dialect).expect("a dialect");
-        let openai = openai_calls(&document, case.check(), case.stop, Some(&tools));
+        let openai = openai_calls(
+            &document,
+            case.check(),
+            case.stop,
+            tools.map(|tools| &**tools),
+        );
         let skipped: Vec<usize> = openai.skipped.iter().map(|call| call.index).collect();
         let runs: Vec<bool> = (0..expected.len())
             .map(|at| !skipped.contains(&at))
@@ -223,4 +237,18 @@ fn there_are_enough_controls() {
     let (attacks, controls) = (cases(ATTACKS), cases(CONTROLS));
     assert!(count(&attacks, false) >= 40);
     assert!(count(&controls, true) >= 40);
+}
+
+/// Each call keeps only what is new before it.
+#[test]
+fn calls_between_other_formats_take_linear_work() {
+    let tools = tools();
+    let count = |times: usize| {
+        let part = "{\"name\": \"Alice\"}\n!!!GADGET_START:now\n!!!GADGET_END\n";
+        let mut case = Case::of("-\n-\n--- yes now");
+        case.text = part.repeat(times);
+        allocations(|| assert_eq!(case.read(&tools, usize::MAX).split(", ").count(), times))
+    };
+    let (few, many) = (count(50), count(500));
+    assert!(many < few * 12, "{few} {many}");
 }

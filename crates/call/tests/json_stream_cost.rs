@@ -44,7 +44,7 @@ fn opened(text: &str) -> Vec<Event<'_>> {
     events
 }
 
-fn allocations(run: impl FnOnce()) -> u64 {
+pub(crate) fn allocations(run: impl FnOnce()) -> u64 {
     let session = Session::new().no_stdout().no_file();
     let operation = session.operation("run");
     {
