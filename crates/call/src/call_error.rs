@@ -1,6 +1,7 @@
 //! Reasons why a call is rejected.
 
 use std::fmt;
+use std::iter;
 
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::suspect_marker::{SuspectMarker, end_of_found};
@@ -85,28 +86,59 @@ pub enum MissingEnd {
 }
 
 impl MissingEnd {
-    const ALL: [Self; 7] = [
-        Self::Truncated,
-        Self::MaybeTruncated,
-        Self::EndOfFile,
-        Self::NoEndMarker,
-        Self::EndedByNextCall,
-        Self::AfterUnclosed,
-        Self::MarkerInside,
-    ];
+    /// Returns the reason after this one: every reason must be listed here.
+    const fn next(self) -> Option<Self> {
+        Some(match self {
+            Self::Truncated => Self::MaybeTruncated,
+            Self::MaybeTruncated => Self::EndOfFile,
+            Self::EndOfFile => Self::NoEndMarker,
+            Self::NoEndMarker => Self::EndedByNextCall,
+            Self::EndedByNextCall => Self::AfterUnclosed,
+            Self::AfterUnclosed => Self::MarkerInside,
+            Self::MarkerInside => Self::LongLastValue,
+            Self::LongLastValue => Self::OtherEnd,
+            Self::OtherEnd => return None,
+        })
+    }
 }
 
 impl CallError {
-    /// Returns where the text of the model ends in an error of a rejected call that names the end marker for the model to write.
-    /// `None` for any other error, such as one that contains the marker because the model wrote it somewhere.
-    pub(crate) fn own_end(error: &str, end_marker: &str) -> Option<usize> {
-        let is_whole = MissingEnd::ALL.into_iter().any(|why| {
-            let end_marker = end_marker.to_owned();
-            Self::NotClosed { why, end_marker }.to_string() == error
+    /// Returns where the text of the model ends in an error of a rejected call that names the marker for the model to write: an
+    /// end marker, or after a broken beginning a start marker. `None` for any other error, such as one that contains the marker
+    /// because the model wrote it somewhere.
+    pub(crate) fn own_end(error: &str, marker: &str) -> Option<usize> {
+        let not_closed = iter::successors(Some(MissingEnd::Truncated), |why| why.next());
+        let not_closed = not_closed.map(|why| Self::NotClosed {
+            why,
+            end_marker: marker.to_owned(),
         });
-        is_whole
-            .then_some(0)
-            .or_else(|| end_of_found(error, end_marker))
+        let suspect = [None, Some(String::new())].map(|suggestion| Self::SuspectEnd {
+            marker: SuspectMarker {
+                found: String::new(),
+                suggestion,
+                line: 0,
+                pointer: None,
+            },
+            end_marker: marker.to_owned(),
+        });
+        let whole = [Self::EndsInQuotation, Self::SlashInHeader].map(|of| of(marker.to_owned()));
+        let mut whole = not_closed.chain(suspect).chain(whole);
+        if whole.any(|one| one.to_string() == error) {
+            return Some(0);
+        }
+        let after = Self::AfterBrokenStart {
+            found: String::new(),
+            start_marker: marker.to_owned(),
+        };
+        // It begins with the text of the model between backticks.
+        let after = after.to_string();
+        let found = after
+            .strip_prefix('`')
+            .and_then(|own| error.strip_suffix(own));
+        found
+            .filter(|found| found.starts_with('`'))
+            .map(str::len)
+            .or_else(|| end_of_found(error, marker))
     }
 
     pub(crate) fn is_about_its_end(&self) -> bool {

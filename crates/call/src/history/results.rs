@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::slice;
 
-use plaincall_syntax::{Dialect, DialectError, Escaper, Syntax};
+use plaincall_syntax::{Dialect, DialectError, Escaper, MarkerForm, MarkerUse};
 
 use crate::call_error::CallError;
 use crate::history::in_json::json_string;
@@ -154,7 +154,7 @@ pub fn results(
 ) -> Result<PromptText, DialectError> {
     let mut writer = ResultWriter {
         fence: fence_character(dialect)?,
-        end_markers: [Syntax::Block, Syntax::Emoji].map(|syntax| dialect.end_marker(syntax)),
+        own_markers: own_markers(dialect)?,
         built: PromptTextBuilder::new(slice::from_ref(dialect))?,
         text: String::new(),
     };
@@ -163,6 +163,12 @@ pub fn results(
     }
     writer.escape();
     Ok(writer.built.finish())
+}
+
+fn own_markers(dialect: &Dialect) -> Result<Vec<String>, DialectError> {
+    let is_own = |form: &MarkerForm| matches!(form.usage, MarkerUse::Start(_) | MarkerUse::End(_));
+    let forms = dialect.markers()?.into_iter().filter(is_own);
+    Ok(forms.map(|form| form.text).collect())
 }
 
 /// Returns the first fence character that the escape would not separate.
@@ -188,7 +194,8 @@ pub(crate) fn fence_around(text: &str, character: char) -> String {
 
 struct ResultWriter {
     fence: char,
-    end_markers: [String; 2],
+    /// The markers that an error may ask the model to write.
+    own_markers: Vec<String>,
     built: PromptTextBuilder,
     /// The text that is not escaped yet.
     text: String,
@@ -259,14 +266,14 @@ impl ResultWriter {
         self.push(&fence);
     }
 
-    /// Returns where an error continues as a sentence of this program that names the end marker, and contains no other marker.
+    /// Returns where an error continues as a sentence of this program that names the marker to write, and contains no other marker.
     fn own_end(&self, error: &str) -> Option<usize> {
-        self.end_markers.iter().find_map(|end_marker| {
-            let own = CallError::own_end(error, end_marker)?;
+        self.own_markers.iter().find_map(|marker| {
+            let own = CallError::own_end(error, marker)?;
             let is_plain = |text| self.built.escape(Untrusted::new(text)) == text;
             error
                 .get(own..)?
-                .split(&**end_marker)
+                .split(&**marker)
                 .all(is_plain)
                 .then_some(own)
         })

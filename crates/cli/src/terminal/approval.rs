@@ -128,9 +128,8 @@ impl Approval {
         let terminal = match Tty::open() {
             Ok(terminal) => terminal,
             Err(reason) => {
-                return Ok(Decision::deny(no_approval_reason(
-                    request, rule_asks, reason,
-                )));
+                self.prompter.note_once(unapproved(request, reason)).await;
+                return deny_unasked(request, rule_asks).await;
             }
         };
         let mut answers = vec![&YES, &NO, &ALL, &QUIT];
@@ -226,21 +225,29 @@ fn label(request: &Request) -> Arc<str> {
     }
 }
 
-fn no_approval_reason(request: &Request, rule_asks: bool, reason: &str) -> String {
-    let name = &request.name;
-    if let Some(held) = &request.held {
-        let advice = held.advice().map(|advice| format!(". Otherwise {advice}"));
-        format!(
-            "this call {held}. Such a call always needs approval, even with `--yes`, but {reason}{}",
-            advice.unwrap_or_default()
-        )
-    } else if rule_asks {
-        format!(
-            "a rule requires approval for this call of `{name}`, but {reason}; to approve all such calls, use `--yes`"
-        )
-    } else {
-        format!(
-            "the tool `{name}` may change something and needs approval, but {reason}; to approve all such calls, use `--yes`"
-        )
+/// Returns why the user was not asked, for the user.
+fn unapproved(request: &Request, reason: &str) -> String {
+    let (calls, advice) = match request.held {
+        Some(_) => ("held calls always need approval, even with `--yes`", ""),
+        None => (
+            "some calls need approval",
+            "; to approve all such calls, use `--yes`",
+        ),
+    };
+    format!("{calls}, but {reason}{advice}")
+}
+
+/// Denies a call without asking anyone, with a reason for the model.
+async fn deny_unasked(request: &Request, rule_asks: bool) -> Result<Decision, BoxError> {
+    if request.held.is_some() {
+        return ReadOnly.decide(request).await;
     }
+    Ok(Decision::deny(if rule_asks {
+        "a rule requires approval for this call, and no one can be asked".to_owned()
+    } else {
+        let name = &request.name;
+        format!(
+            "the tool `{name}` may change something and needs approval, and no one can be asked"
+        )
+    }))
 }

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::{Mutex, MutexGuard, Semaphore, oneshot};
 
+use crate::status::print_note;
 use crate::terminal::event::UiEvent;
 use crate::terminal::line::Line;
 use crate::terminal::palette::{NOTICE, PLAIN};
@@ -25,6 +26,8 @@ pub(crate) struct Prompter {
     is_waiting: Semaphore,
     /// The tools whose calls are all allowed. Locked while a question is open.
     allowed: Mutex<HashSet<Arc<str>>>,
+    /// The notes that were written.
+    noted: StdMutex<HashSet<String>>,
     /// Cancels the run, if possible.
     quit: StdMutex<Option<Quit>>,
     /// The thread that reads keys.
@@ -89,6 +92,7 @@ impl Prompter {
             has_color,
             is_waiting: Semaphore::new(0),
             allowed: Mutex::default(),
+            noted: StdMutex::default(),
             quit: StdMutex::default(),
             reader: StdMutex::default(),
         }
@@ -123,6 +127,19 @@ impl Prompter {
         // The semaphore has no permits; this returns when it is closed.
         let _ = self.is_waiting.acquire().await;
         self.allowed.lock().await
+    }
+
+    /// Writes a note for the user, once.
+    pub(crate) async fn note_once(&self, note: String) {
+        if !lock(&self.noted).insert(note.clone()) {
+            return;
+        }
+        match &self.display {
+            Some(display) => {
+                let _ = display.send(UiEvent::Note(note)).await;
+            }
+            None => print_note(&note),
+        }
     }
 
     /// Pauses the display until the returned value is dropped.

@@ -129,7 +129,7 @@ async fn read_error(reply: &str, stop: Stop, dialect: &Dialect) -> String {
 
 /// A marker that the model is to write is never escaped. What it wrote itself is.
 #[tokio::test(start_paused = true)]
-async fn the_model_reads_the_end_marker_as_it_must_write_it() {
+async fn the_model_reads_the_marker_as_it_must_write_it() {
     let (block, emoji) = (Dialect::block().escaped(), Dialect::emoji().escaped());
     let keyed = [block.clone(), emoji.clone()].map(|dialect| dialect.keyed("k3v9"));
     let custom = block.clone().end("<<<DONE");
@@ -177,12 +177,42 @@ async fn the_model_reads_the_end_marker_as_it_must_write_it() {
             Stop::Length,
             "🛠️k3v9[/end]",
         ),
+        // A last value of several lines, and one with an end of another format.
+        (&block, open.to_owned(), Stop::Natural, "!!!GADGET_END"),
+        (
+            &block,
+            format!("{open}</tool_call>\n"),
+            Stop::Natural,
+            "!!!GADGET_END",
+        ),
+        (
+            &block,
+            format!("{open}see !!!GADGET_START:save\n !!!GADGET_END\n"),
+            Stop::Natural,
+            "!!!GADGET_END",
+        ),
+        (
+            &emoji,
+            "🛠️[save /]\nhello\n🛠️[/end]\n".to_owned(),
+            Stop::Natural,
+            "🛠️[/end]",
+        ),
+        (
+            &block,
+            format!("!!!GADGET_SART:save\n{open}!!!GADGET_END\n"),
+            Stop::Natural,
+            "!!!GADGET_START:",
+        ),
     ] {
         let error = read_error(&reply, stop, dialect).await;
         assert!(error.contains(&format!("`{end}`")), "{error}");
         assert!(!error.contains('\\'), "{error}");
     }
     // Its own text.
+    let broken = format!("!!!GADGET_START: a call\n{open}!!!GADGET_END\n");
+    let error = read_error(&broken, Stop::Natural, &block).await;
+    assert!(error.starts_with("`!!!GADGET_START\\: a call`"), "{error}");
+    assert!(error.contains("with `!!!GADGET_START:`,"), "{error}");
     let call = "🛠️[🛠️[/end] x]\n🛠️[/end]";
     for dialect in [&emoji, &Dialect::auto().escaped()] {
         let error = read_error(call, Stop::Natural, dialect).await;
