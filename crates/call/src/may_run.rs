@@ -306,6 +306,8 @@ impl ReplyCheck {
             return Err(CallError::MaybeReasoning(close.to_string()));
         }
         if held.is_some() && call.syntax == Syntax::Block && call.text.ends_in_mid_line {
+            // The rest of the value may quote further calls.
+            self.is_doubtful = true;
             return Err(CallError::EndsInQuotation(self.end_marker(call.syntax)));
         }
         if self.ends_with_slash(call) {

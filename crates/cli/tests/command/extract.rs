@@ -101,10 +101,11 @@ fn calls_in_reasoning_are_not_counted() {
             &["--no-reasoning"],
             &["a", "b"],
         ),
+        // The opening of another model's reasoning.
         (
             format!("<think>{CALL}</think>{other}"),
             &["--reasoning", "<t>", "</t>"],
-            &["a", "b"],
+            &["b"],
         ),
         (
             format!("<t>{CALL}</t>{other}"),

@@ -301,7 +301,7 @@ verdict = "ask"
     }
     // Without a terminal there is no user to ask.
     let ended = scene.run(&[]);
-    let part = "a rule requires approval for this call of `look`";
+    let part = "a rule requires approval for this call, and no one can be asked";
     assert!(ended.stdout.contains(part), "{ended:#?}");
     assert!(scene.run(&["--yes"]).stdout.contains("3 ok, 1 rejected"));
 }

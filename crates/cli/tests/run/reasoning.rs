@@ -36,10 +36,11 @@ fn calls_in_reasoning_do_not_run() {
             &["--reasoning", "<t>", "</t>"],
             "b=ok",
         ),
+        // The opening of another model's reasoning.
         (
             format!("<think>{a}</think>"),
             &["--reasoning", "<t>", "</t>"],
-            "a=ok",
+            "a=rejected",
         ),
         // A stray close marker.
         (format!("{a}</think>\n{b}"), &[], "a=rejected b=ok"),
