@@ -70,6 +70,8 @@ struct State {
     /// The calls, and the text after them.
     held: Vec<Rescued>,
     held_len: usize,
+    /// The length of the white space and the whole tokens at the beginning of the last held text.
+    tail_read: usize,
     /// Whether a call before is not accepted, so that later ones may be part of its values.
     is_doubtful: bool,
     found: Vec<Rescued>,
@@ -307,11 +309,17 @@ impl State {
         self.held_len += text.len();
         match self.held.last_mut() {
             Some(Rescued::Text(before)) => before.push_str(text),
-            _ => self.held.push(Rescued::Text(text.to_owned())),
+            _ => {
+                self.held.push(Rescued::Text(text.to_owned()));
+                self.tail_read = 0;
+            }
         }
         let last = self.held.last().map_or("", Rescued::source);
+        // Each token is read once, however the text is split.
+        let rest = last.get(self.tail_read..).and_then(rest_of_tokens);
+        self.tail_read = last.len() - rest.map_or(0, str::len);
         let is_too_long = last.len() > LONGEST_TAIL;
-        if is_too_long || rest_of_tokens(last).is_none_or(|rest| rest.len() > LONGEST_TOKEN) {
+        if is_too_long || rest.is_none_or(|rest| rest.len() > LONGEST_TOKEN) {
             self.release();
         }
         self.limit();
