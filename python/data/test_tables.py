@@ -107,8 +107,8 @@ def test_calls_in_reasoning_are_not_counted() -> None:
     data = pyarrow.table({"text": [f"<think>{CALL}</think>{CALL}"]})
     plain, without = pc.Toolbox([read]), pc.Dialect.block(no_reasoning=True)
     options: list[tuple[dict[str, Any], int]] = [({}, 1), ({"tools": plain}, 1), ({"dialect": without}, 2)]
-    for given, count in options:
-        assert pc.error_rates(pc.table(data, **given))["may_run"] == count, given
+    for chosen, count in options:
+        assert pc.error_rates(pc.table(data, **chosen))["may_run"] == count, chosen
 
 
 def test_a_row_without_a_text_has_an_error() -> None:
