@@ -104,7 +104,8 @@ def test_calls_in_reasoning_are_not_counted() -> None:
     def read(path: str) -> str:
         return path
 
-    data = pyarrow.table({"text": [f"<think>{CALL}</think>{CALL}"]})
+    other = CALL.replace(":a\n", ":b\n")
+    data = pyarrow.table({"text": [f"<think>{CALL}</think>{other}"]})
     plain, without = pc.Toolbox([read]), pc.Dialect.block(no_reasoning=True)
     options: list[tuple[dict[str, Any], int]] = [({}, 1), ({"tools": plain}, 1), ({"dialect": without}, 2)]
     for chosen, count in options:
