@@ -143,7 +143,6 @@ fn all(profile: &'static str) -> Vec<Job> {
         engines::nightly(),
         restate::job(),
         deployment::job(),
-        soak("soak", "24".to_owned()),
         soak("long-soak", "300".to_owned()),
         fuzz::job(),
     ]);
