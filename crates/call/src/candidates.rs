@@ -31,7 +31,7 @@ const BACKTICKS: &str = "````````````````````````````````";
 const TILDES: &str = "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~";
 
 /// The info strings of code blocks that may contain a call.
-const INFOS: &[&str] = &["", "json", "tool_call", "tool_use", "function_call"];
+pub(crate) const INFOS: &[&str] = &["", "json", "tool_call", "tool_use", "function_call"];
 
 /// A part of a text.
 pub(crate) enum Piece<'t> {

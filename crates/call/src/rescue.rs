@@ -25,7 +25,7 @@ use crate::tool::lookup::ToolLookup;
 
 /// The maximum length of a text that is held back, in bytes.
 const MAX_HELD: usize = 1 << 20;
-/// The maximum length of the white space and the special tokens after a call, in bytes. All of it is examined with each piece.
+/// The maximum length of the white space and the special tokens after a call, in bytes.
 const LONGEST_TAIL: usize = 4096;
 /// The maximum length of a special token, in bytes.
 const LONGEST_TOKEN: usize = 64;

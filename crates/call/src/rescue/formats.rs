@@ -45,9 +45,6 @@ pub(super) const ANY: char = '\0';
 /// White space that does not end a line.
 pub(super) const BLANKS: [char; 3] = [' ', '\t', '\r'];
 
-/// The info strings of code blocks that may contain a call.
-pub(super) const INFOS: &[&str] = &["", "json", "tool_call", "tool_use", "function_call"];
-
 const BLANK: Step = Skip(&[' ', '\t']);
 const SPACE: Step = Skip(&[' ', '\t', '\n', '\r', '\u{C}']);
 

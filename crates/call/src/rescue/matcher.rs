@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use crate::candidates::INFOS;
 use crate::candidates::json_scan::{JsonScan, Scanned};
 use crate::rescue::RescuedCall;
 use crate::rescue::calls::calls;
 use crate::rescue::fence::Fence;
-use crate::rescue::formats::{ANY, BARE, BLANKS, FORMATS, INFOS, Step};
+use crate::rescue::formats::{ANY, BARE, BLANKS, FORMATS, Step};
 use crate::tool::lookup::ToolLookup;
 
 /// Returns the calls that a text consists of, if all of them are valid.
