@@ -206,7 +206,7 @@ impl fmt::Display for CallError {
                 ),
                 None => write!(
                     formatter,
-                    "this call contains the start of another call: end this call with `{end_marker}` first, then send the other one again too; if you only quote the other call, escape its markers"
+                    "this call contains the start of another call: end this call with `{end_marker}`, then send the other one too; if you only quote it, escape its markers"
                 ),
             },
             Self::EndsInQuotation(end_marker) => write!(

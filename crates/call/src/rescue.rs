@@ -307,12 +307,11 @@ impl State {
             return;
         }
         self.held_len += text.len();
-        match self.held.last_mut() {
-            Some(Rescued::Text(before)) => before.push_str(text),
-            _ => {
-                self.held.push(Rescued::Text(text.to_owned()));
-                self.tail_read = 0;
-            }
+        if let Some(Rescued::Text(before)) = self.held.last_mut() {
+            before.push_str(text);
+        } else {
+            self.held.push(Rescued::Text(text.to_owned()));
+            self.tail_read = 0;
         }
         let last = self.held.last().map_or("", Rescued::source);
         // Each token is read once, however the text is split.
