@@ -17,7 +17,6 @@ mod fuzz;
 mod groups;
 mod inspector;
 mod installed;
-mod instructions;
 mod interface;
 mod mcp;
 mod mutants;
@@ -43,7 +42,7 @@ mod workspace;
 
 use std::process::{Command, ExitCode};
 
-use repository_lints::{links, words};
+use repository_lints::words;
 use step::step;
 use workspace::{DIST, QUICK, cargo, root, target};
 
@@ -78,8 +77,6 @@ cargo xtask TASK
                 and a network): [--rounds N] [--seconds S]
   bench npm     compare the npm package with other parsers in JavaScript, which it installs, and with a native addon (needs Node
                 and a network)
-  instructions  compare the parser's instruction counts in seven small cases with a commit: [BASE] (default: the merge base
-                with main); fails above 5 % more; needs valgrind, and builds its runner once
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
   dist          build what a release publishes into target/dist: an archive and two Python wheels for x86-64 Linux, and their
                 checksums, with the profile `dist`; installs maturin and zig (needs Python, Node and a network)
@@ -88,8 +85,6 @@ cargo xtask TASK
   docs          rewrite docs/command-line.md and docs/configuration.md from the command, and docs/measured-models.md and
                 the defaults by model name from results/
   pictures      record the pictures of the README in docs/pictures from the real program (needs Chromium)
-  external-links
-                request each external address in the pages; `test` checks only its form (needs curl and a network)
 ";
 
 fn main() -> ExitCode {
@@ -122,8 +117,6 @@ fn main() -> ExitCode {
         ["soak", seconds] => groups::run_job(groups::soak("soak", (*seconds).to_owned()), QUICK),
         ["fuzz", rest @ ..] => fuzz::run(&root, rest),
         ["mutants", rest @ ..] => mutants::run(&root, rest),
-        ["instructions"] => instructions::compare(&root, None),
-        ["instructions", base] => instructions::compare(&root, Some(base)),
         ["bench", "gateway", "--release", rest @ ..] => bench_gateway(QUICK, rest),
         ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
         ["bench", "parsers"] => other_parsers::bench(&root),
@@ -139,7 +132,6 @@ fn main() -> ExitCode {
         ["pictures"] => {
             groups::run_named(inspector::PAGE, QUICK).and_then(|()| pictures::record(&root))
         }
-        ["external-links"] => links::request_external(&root),
         [first, ..] if !first.starts_with('-') => groups::run(&words, None),
         _ => {
             eprint!("{USAGE}");

@@ -1,10 +1,8 @@
 //! Links in pages of Markdown and HTML: their targets and anchors, and the form of other addresses.
 
-use crate::step::output;
-use crate::workspace::{files, read};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use crate::workspace::read;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Returns a message for each broken link of these pages below `root`.
 ///
@@ -33,38 +31,6 @@ pub(crate) fn broken(root: &Path, pages: &[PathBuf]) -> Result<Vec<String>, Stri
 fn is_html(page: &Path) -> bool {
     page.extension()
         .is_some_and(|extension| extension == "html")
-}
-
-/// Requests each external address of the pages with curl.
-///
-/// # Errors
-/// Returns an error that lists the addresses without a successful answer, and where they are.
-pub(crate) fn request_external(root: &Path) -> Result<(), String> {
-    let mut places: BTreeMap<String, String> = BTreeMap::new();
-    for page in files(root, "md") {
-        let text = read(&page)?;
-        let name = page.strip_prefix(root).unwrap_or(&page).display();
-        for (line, link) in links(&text) {
-            if link.starts_with("https://") {
-                let place = || format!("{name}:{line}");
-                places.entry(link.to_owned()).or_insert_with(place);
-            }
-        }
-    }
-    let mut broken = Vec::new();
-    for (link, place) in &places {
-        let mut request = Command::new("curl");
-        request.args(["--silent", "--show-error", "--fail", "--location"]);
-        request.args(["--max-time", "30", "--output", "/dev/null", "--", link]);
-        if output(&mut request).is_err() {
-            broken.push(format!("{place}: {link}"));
-        }
-    }
-    if broken.is_empty() {
-        println!("== {} external addresses answer", places.len());
-        return Ok(());
-    }
-    Err(format!("no answer from:\n{}", broken.join("\n")))
 }
 
 /// Returns what is wrong with a link of a page. `anchors` contains those of the pages read so far.
