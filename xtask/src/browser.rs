@@ -3,13 +3,13 @@
 //! `crates/cli/browser/phone.mjs` opens them and looks for text that is too small, too wide or hidden, and for gaps in the critical
 //! path. The logs are those of the tests of `show`, with subagents and long lines, and that of the first example.
 
-use crate::pool::Job;
-use crate::step::{output, report, step};
-use crate::suites;
-use crate::workspace::{at, files, new_folder, read, root, target};
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use crate::pool::Job;
+use crate::step::{copy, output, skipped, step};
+use crate::suites;
+use crate::workspace::{command, files, new_folder, read, root, stem, target, write};
 
 /// The names under which Chromium is installed.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -26,7 +26,7 @@ pub(crate) fn jobs() -> Vec<Job> {
     vec![
         Job::new("builds", CHROMIUM, 30, || {
             if found().is_none() && install().is_err() {
-                report!("== Chromium: SKIPPED, `apt-get` cannot install it");
+                return skipped("Chromium", "`apt-get` cannot install it");
             }
             Ok(())
         }),
@@ -39,63 +39,40 @@ pub(crate) fn jobs() -> Vec<Job> {
 /// Opens the pages and checks them.
 fn check() -> Result<(), String> {
     let Some(chromium) = found() else {
-        report!("== browser: SKIPPED, Chromium is not installed");
-        return Ok(());
+        return skipped("browser", "Chromium is not installed");
     };
-    let root = root();
-    let folder = std::path::absolute(target().join("browser")).map_err(at(&root))?;
-    let folder = new_folder(&folder)?;
-    let pages = pages(&root, &suites::plaincall()?, &folder)?;
-    let mut phone = Command::new("node");
-    phone.arg(root.join("crates/cli/browser/phone.mjs"));
-    step(
-        "pages on a phone",
-        phone.arg(chromium).arg(&folder).args(pages),
-    )
+    let folder = new_folder(&target().join("browser"))?;
+    let pages = pages(&folder)?;
+    let mut phone = command("node");
+    phone.arg(root().join("crates/cli/browser/phone.mjs"));
+    phone.arg(chromium).arg(&folder);
+    step("pages on a phone", phone.args(pages))
 }
 
 /// Makes the pages in a folder, and returns their paths.
-fn pages(root: &Path, plaincall: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let run = |arguments: &[&str]| {
-        let mut plaincall = Command::new(plaincall);
-        output(plaincall.args(arguments).current_dir(folder))
+fn pages(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let run = |words: &str| {
+        let mut plaincall = Command::new(suites::plaincall());
+        output(plaincall.args(words.split(' ')).current_dir(folder))
     };
-    let mut copy = Command::new("cp");
-    copy.arg("--recursive").arg(root.join("examples/harbour"));
-    output(copy.arg(folder))?;
-    let example = "run harbour/reply.txt --tools harbour/tools.toml --log harbour.log";
-    run(&example.split(' ').collect::<Vec<_>>())?;
-    let mut names = vec!["harbour".to_owned()];
-    for record in files(&root.join(RECORDS), "jsonl") {
-        let name = record.file_stem().unwrap_or_default().to_string_lossy();
-        names.push(name.into_owned());
+    copy(&root().join("examples/harbour"), folder)?;
+    run("run harbour/reply.txt --tools harbour/tools.toml --log harbour.log")?;
+    write_logs(folder)?;
+    run("probe reference:block --quick --html probe.html")?;
+    for log in files(folder, "log") {
+        let name = stem(&log);
+        run(&format!("show {name}.log --html {name}.html"))?;
     }
-    write_logs(root, folder)?;
-    let mut pages = vec![folder.join("probe.html")];
-    run(&[
-        "probe",
-        "reference:block",
-        "--quick",
-        "--html",
-        "probe.html",
-    ])?;
-    for name in names {
-        let page = format!("{name}.html");
-        run(&["show", &format!("{name}.log"), "--html", &page])?;
-        pages.push(folder.join(page));
-    }
-    Ok(pages)
+    Ok(files(folder, "html"))
 }
 
-/// Writes the logs of the tests of `show` into a folder, and returns it.
-pub(crate) fn write_logs(root: &Path, folder: &Path) -> Result<PathBuf, String> {
-    fs::create_dir_all(folder).map_err(at(folder))?;
-    for record in files(&root.join(RECORDS), "jsonl") {
-        let name = record.file_stem().unwrap_or_default().to_string_lossy();
-        let path = folder.join(format!("{name}.log"));
-        fs::write(&path, log(&read(&record)?)).map_err(at(&path))?;
+/// Writes the logs of the tests of `show` into a folder.
+pub(crate) fn write_logs(folder: &Path) -> Result<(), String> {
+    for record in files(&root().join(RECORDS), "jsonl") {
+        let path = folder.join(format!("{}.log", stem(&record)));
+        write(&path, log(&read(&record)?))?;
     }
-    Ok(folder.to_owned())
+    Ok(())
 }
 
 /// Returns the log with these events, one a line.
@@ -118,18 +95,10 @@ fn checksum(bytes: &[u8]) -> u32 {
 
 /// Installs Chromium, and fonts with which pages look as they should.
 fn install() -> Result<(), String> {
-    let run = |arguments: &[&str]| {
-        let mut install = Command::new("apt-get");
-        install.args(["--quiet", "--yes"]).args(arguments);
-        step("apt-get", install.stdout(Stdio::null()))
-    };
-    let packages = [
-        "install",
-        "--no-install-recommends",
-        "chromium",
-        "fonts-dejavu-core",
-    ];
-    run(&packages).or_else(|_| run(&["update"]).and_then(|()| run(&packages)))
+    let run = |words| step("apt-get", &mut command(words));
+    let install =
+        "apt-get --quiet --yes install --no-install-recommends chromium fonts-dejavu-core";
+    run(install).or_else(|_| run("apt-get --quiet --yes update").and_then(|()| run(install)))
 }
 
 /// Returns the path of Chromium, if it is installed.

@@ -3,138 +3,104 @@
 //! They are installed into the build folder, in the versions that `crates/gateway/clients` pins. This needs Python, Node and a
 //! network.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use crate::pool::Job;
-use crate::step::step;
+use crate::step::{Server, step};
 use crate::workspace::{root, target};
 use crate::{dist, node, python};
 
-const GROUP: &str = "clients";
+const FOLDER: &str = "crates/gateway/clients";
 
-/// The programs that use a Python client.
+/// Clients of Node, and agents and SDKs of Python. Agents run calls whose arguments are invalid JSON; SDKs of agents reject them.
+const NODE: [&str; 5] = [
+    "anthropic_client.mjs",
+    "openai_client.mjs",
+    "openai_responses.mjs",
+    "ai_sdk.mjs",
+    "task.mjs",
+];
 const PYTHON: [&str; 4] = [
     "anthropic_client.py",
     "openai_client.py",
     "openai_responses.py",
     "langchain_client.py",
 ];
-/// Agents that run calls whose arguments are invalid JSON. The second ends with a call of its own tool.
-const AGENTS: [&str; 2] = ["llama_index_agent.py", "smolagents_agent.py"];
-/// Agents that reject such calls.
 const AGENT_SDKS: [&str; 2] = ["openai_agents_agent.py", "pydantic_ai_agent.py"];
-const NODE: [&str; 4] = [
-    "anthropic_client.mjs",
-    "openai_client.mjs",
-    "openai_responses.mjs",
-    "ai_sdk.mjs",
-];
 
 /// The program with generated conversations, and their number.
 const CONVERSATIONS: &str = "conversations.py";
 const COUNT: &str = "500";
 
-/// The time limit for the start of a gateway.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A gateway that answers with recorded replies. Dropping it ends it.
-struct Gateway {
-    process: Child,
-    url: String,
-}
-
-impl Gateway {
-    fn start(replies: &str, arguments: &str) -> Result<Self, String> {
-        let program = dist::command()?;
-        let mut process = Command::new(&program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--upstream"])
-            .arg(format!("replay:{}", folder().join(replies).display()))
-            .args(["--arguments", arguments])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("{}: {error}", program.display()))?;
-        let (sender, first) = std::sync::mpsc::channel();
-        if let Some(output_text) = process.stderr.take() {
-            // Read to the end, so that the gateway can always write.
-            std::thread::spawn(move || {
-                let lines = BufReader::new(output_text).lines().map_while(Result::ok);
-                lines.for_each(|line| drop(sender.send(line)));
-            });
-        }
-        let line = first.recv_timeout(PATIENCE).unwrap_or_default();
-        let address = line
-            .split_whitespace()
-            .find(|word| word.starts_with("http://"));
-        let url = address.map(str::to_owned);
-        let gateway = Self {
-            process,
-            url: url.unwrap_or_default(),
-        };
-        if gateway.url.is_empty() {
-            return Err(format!("the gateway did not start: {line}"));
-        }
-        Ok(gateway)
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
+/// The recorded replies of the gateways of a task, and how they send arguments. The second task ends with a call of the agent's own tool.
+const TASK: [(&str, &str); 4] = [
+    ("replies.jsonl", "checked"),
+    ("wrong.jsonl", "checked"),
+    ("wrong.jsonl", "stream"),
+    ("repaired.jsonl", "checked"),
+];
+const FINAL_TASK: [(&str, &str); 2] = [
+    ("final_replies.jsonl", "checked"),
+    ("final_wrong.jsonl", "checked"),
+];
 
 /// Returns the jobs that run each client's task, and the generated conversations with one.
 pub(crate) fn jobs() -> Vec<Job> {
-    let job = |name, seconds, needs: &[&'static str], work: fn() -> Result<(), String>| {
-        let needs = [&[dist::RELEASE], needs].concat();
-        Job::new(GROUP, name, seconds, work).needs(&needs)
+    let job = |name, seconds, needs, work: fn() -> Result<(), String>| {
+        Job::new("clients", name, seconds, work).needs(&[dist::RELEASE, needs])
     };
     vec![
-        job("clients of Node", 30, &[node::PACKAGES], node),
-        job("clients of Python", 60, &[python::UV], python_clients),
-        job("agents of Python", 60, &[python::UV], agents),
-        job("SDKs of agents", 60, &[python::UV], agent_sdks),
+        job("clients of Node", 30, node::PACKAGES, node),
+        job("clients of Python", 60, python::UV, python_clients),
+        job("agents of Python", 60, python::UV, agents),
+        job("SDKs of agents", 60, python::UV, || {
+            let python = installed("agent_sdks.txt", "agent-sdks")?;
+            run_all(&python, &folder(), &AGENT_SDKS, &TASK)
+        }),
     ]
 }
 
 fn folder() -> PathBuf {
-    root().join("crates/gateway/clients")
+    root().join(FOLDER)
 }
 
-/// Returns the gateways of the task of the clients.
-fn task() -> Result<[Gateway; 4], String> {
-    Ok([
-        Gateway::start("replies.jsonl", "checked")?,
-        Gateway::start("wrong.jsonl", "checked")?,
-        Gateway::start("wrong.jsonl", "stream")?,
-        Gateway::start("repaired.jsonl", "checked")?,
-    ])
-}
-
-fn run(runner: &Path, file: &Path, gateways: &[Gateway]) -> Result<(), String> {
-    let mut command = Command::new(runner);
-    if runner.ends_with("python") {
+/// Runs programs with the addresses of gateways that answer with recorded replies.
+fn run_all(
+    runner: &Path,
+    folder: &Path,
+    programs: &[&str],
+    task: &[(&str, &str)],
+) -> Result<(), String> {
+    let gateway = |(replies, arguments): &(&str, &str)| {
+        let replies = self::folder().join(replies);
+        let mut gateway = Command::new(dist::command());
+        gateway.args(["serve", "--listen", "127.0.0.1:0", "--upstream"]);
+        gateway.arg(format!("replay:{}", replies.display()));
+        gateway.args(["--arguments", arguments]);
+        Server::start(gateway, |line| {
+            let mut words = line.split_whitespace();
+            words.find(|word| word.starts_with("http://"))
+        })
+    };
+    let gateways = task.iter().map(gateway);
+    let gateways = gateways.collect::<Result<Vec<Server>, String>>()?;
+    for program in programs {
+        let mut command = Command::new(runner);
         // No compiled files in the sources.
-        command.arg("-B");
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command.arg(folder.join(program));
+        step(
+            program,
+            command.args(gateways.iter().map(|one| &one.address)),
+        )?;
     }
-    command.arg(file);
-    step(
-        &file.display().to_string(),
-        command.args(gateways.iter().map(|one| &one.url)),
-    )
+    Ok(())
 }
 
 fn node() -> Result<(), String> {
-    let programs = [&NODE[..], &["task.mjs"]].concat();
-    let installed = node::member("crates/gateway/clients", &programs)?;
-    let task = task()?;
-    let run = |file| run(Path::new("node"), &installed.join(file), &task);
-    NODE.iter().try_for_each(run)
+    let installed = node::member(FOLDER, &NODE)?;
+    run_all(Path::new("node"), &installed, &NODE[..4], &TASK)
 }
 
 /// Installs a list of packages, and returns the interpreter that has them.
@@ -145,27 +111,14 @@ fn installed(list: &str, name: &str) -> Result<PathBuf, String> {
 
 fn python_clients() -> Result<(), String> {
     let python = installed("requirements.txt", "python")?;
-    let task = task()?;
-    let run = |file| run(&python, &folder().join(file), &task);
-    PYTHON.iter().try_for_each(run)?;
-    let mut command = Command::new(&python);
-    command.arg("-B").arg(folder().join(CONVERSATIONS));
-    step(CONVERSATIONS, command.arg(dist::command()?).arg(COUNT))
+    run_all(&python, &folder(), &PYTHON, &TASK)?;
+    let mut conversations = Command::new(&python);
+    conversations.arg("-B").arg(folder().join(CONVERSATIONS));
+    step(CONVERSATIONS, conversations.arg(dist::command()).arg(COUNT))
 }
 
 fn agents() -> Result<(), String> {
     let python = installed("agents.txt", "agents")?;
-    run(&python, &folder().join(AGENTS[0]), &task()?)?;
-    let with_final_call = [
-        Gateway::start("final_replies.jsonl", "checked")?,
-        Gateway::start("final_wrong.jsonl", "checked")?,
-    ];
-    run(&python, &folder().join(AGENTS[1]), &with_final_call)
-}
-
-fn agent_sdks() -> Result<(), String> {
-    let python = installed("agent_sdks.txt", "agent-sdks")?;
-    let task = task()?;
-    let run = |file| run(&python, &folder().join(file), &task);
-    AGENT_SDKS.iter().try_for_each(run)
+    run_all(&python, &folder(), &["llama_index_agent.py"], &TASK)?;
+    run_all(&python, &folder(), &["smolagents_agent.py"], &FINAL_TASK)
 }

@@ -6,8 +6,8 @@
 use std::process::Command;
 
 use crate::pool::Job;
-use crate::step::{report, step};
-use crate::workspace::root;
+use crate::step::{skipped, step, succeeds};
+use crate::workspace::{command, root};
 use crate::{node, suites};
 
 /// The test of the published agent that each run has, those of a nightly run, and that of a program that the user names.
@@ -16,21 +16,13 @@ const NIGHTLY: [&str; 2] = ["qwen_code", "codex_cli"];
 const CLAUDE_CODE: &str = "claude_code";
 
 /// The words that start a command in its own network and process namespace.
-const ISOLATED: [&str; 8] = [
-    "--map-root-user",
-    "--net",
-    "--pid",
-    "--fork",
-    "--kill-child",
-    "--mount-proc",
-    "sh",
-    "-ec",
-];
+const ISOLATED: &str =
+    "unshare --map-root-user --net --pid --fork --kill-child --mount-proc sh -ec";
 const SCRIPT: &str = "ip link set lo up; exec \"$@\"";
 
 fn isolated() -> Command {
-    let mut command = Command::new("unshare");
-    command.args(ISOLATED).args([SCRIPT, "sh"]);
+    let mut command = command(ISOLATED);
+    command.args([SCRIPT, "sh"]);
     command
 }
 
@@ -66,16 +58,10 @@ fn agents(
 /// Runs the tests of these agents.
 fn test(names: &[&str], claude_code: Option<&str>) -> Result<(), String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        report!("== coding agents: SKIPPED, they need x86-64 Linux");
-        return Ok(());
+        return skipped("coding agents", "they need x86-64 Linux");
     }
-    if !isolated()
-        .arg("true")
-        .status()
-        .is_ok_and(|status| status.success())
-    {
-        report!("== coding agents: SKIPPED, this system allows no namespaces");
-        return Ok(());
+    if !succeeds(isolated().arg("true")) {
+        return skipped("coding agents", "this system allows no namespaces");
     }
     let tests = suites::program("cli")?;
     let mut run = isolated();
@@ -83,9 +69,7 @@ fn test(names: &[&str], claude_code: Option<&str>) -> Result<(), String> {
     run.args(["--ignored", "--exact", "--test-threads=1"]);
     let path = |name| format!("serve::coding_agents::{name}");
     run.args(names.iter().map(path));
-    run.env("CODING_AGENTS", node::packages()?);
-    if let Some(program) = claude_code {
-        run.env("CLAUDE_CODE", program);
-    }
+    run.env("CODING_AGENTS", node::packages());
+    run.envs(claude_code.map(|program| ("CLAUDE_CODE", program)));
     step("coding agents", run.current_dir(root().join("crates/cli")))
 }

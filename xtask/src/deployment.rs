@@ -9,8 +9,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::pool::Job;
-use crate::step::{output, report, step};
-use crate::workspace::{read, root, target};
+use crate::step::{output, skipped, step};
+use crate::workspace::{no_problems, read, root, target};
 use crate::{browser, debian, dist, python, suites};
 
 const EXAMPLE: &str = "examples/gateway";
@@ -29,29 +29,23 @@ pub(crate) fn job() -> Job {
 fn check() -> Result<(), String> {
     let root = root();
     let example = root.join(EXAMPLE);
-    let program = dist::command()?;
+    let program = dist::command();
     check_compose(&root, &example, &program)?;
+    let missing = "it is not installed and Debian's packages cannot be reached";
     match debian::program("prometheus", "promtool") {
         Some(promtool) => {
             let mut check = Command::new(promtool);
             check.args(["check", "config"]);
             step("promtool", check.arg(example.join("prometheus.yml")))?;
         }
-        None => report!(
-            "== promtool: SKIPPED, it is not installed and Debian's packages cannot be reached"
-        ),
+        None => skipped("promtool", missing)?,
     }
     let Some(nginx) = debian::program("nginx", "nginx") else {
-        report!(
-            "== drain: SKIPPED, nginx is not installed and Debian's packages cannot be reached"
-        );
-        return Ok(());
+        return skipped("drain", missing);
     };
     let mut drain = Command::new(target().join(suites::BENCH));
-    step(
-        "drain",
-        drain.arg("drain").arg(program).arg(nginx).arg(example),
-    )
+    drain.arg("drain").arg(program).arg(nginx).arg(example);
+    step("drain", &mut drain)
 }
 
 fn check_compose(root: &Path, example: &Path, program: &Path) -> Result<(), String> {
@@ -61,26 +55,19 @@ fn check_compose(root: &Path, example: &Path, program: &Path) -> Result<(), Stri
     let mut schema = Command::new(tools.join("check-jsonschema"));
     schema.args(["--builtin-schema", "vendor.compose-spec"]);
     step("compose file", schema.arg(&file))?;
-    let compose = output(
-        Command::new(tools.join("python"))
-            .args(["-c", CONVERT])
-            .arg(&file),
-    )?;
+    let mut convert = Command::new(tools.join("python"));
+    let compose = output(convert.args(["-c", CONVERT]).arg(&file))?;
     let compose: Value = serde_json::from_str(&compose).map_err(|error| error.to_string())?;
     let help = output(Command::new(program).args(["serve", "--help"]))?;
     let manifest = read(&root.join("Cargo.toml"))?;
-    let rust = manifest
-        .lines()
-        .find_map(|line| line.strip_prefix("rust-version = "));
+    let mut lines = manifest.lines();
+    let rust = lines.find_map(|line| line.strip_prefix("rust-version = "));
     let rust = rust.unwrap_or_default().trim_matches('"');
     let mut problems = Vec::new();
     for name in GATEWAYS {
         let gateway = &compose["services"][name];
-        let (context, docker) = (
-            &gateway["build"]["context"],
-            &gateway["build"]["dockerfile"],
-        );
-        let docker = example.join(text(context)).join(text(docker));
+        let build = |key| gateway["build"][key].as_str().unwrap_or_default();
+        let docker = example.join(build("context")).join(build("dockerfile"));
         let image = fs::read_to_string(&docker).unwrap_or_default();
         if !image.contains(&format!("FROM rust:{rust}-")) {
             problems.push(format!("{} does not use Rust {rust}", docker.display()));
@@ -115,25 +102,16 @@ fn check_compose(root: &Path, example: &Path, program: &Path) -> Result<(), Stri
     // The addresses of one machine become those of the containers.
     let nginx = texts(&compose["services"]["nginx"]["command"]).collect::<String>();
     let example = read(&example.join("nginx.conf"))?;
-    let lines = example
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'));
+    let lines = example.lines();
+    let lines = lines.filter(|line| !line.trim_start().starts_with('#'));
     let words = lines.flat_map(|line| line.split([' ', ';']));
     for address in words.filter(|word| word.starts_with("127.0.0.1:")) {
         if !nginx.contains(&format!("{address}/")) {
-            problems.push(format!(
-                "{COMPOSE}: {address} of nginx.conf is not replaced"
-            ));
+            let problem = "of nginx.conf is not replaced";
+            problems.push(format!("{COMPOSE}: {address} {problem}"));
         }
     }
-    if problems.is_empty() {
-        return Ok(());
-    }
-    Err(problems.join("\n"))
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+    no_problems("the example of a deployment is wrong:", &problems)
 }
 
 fn texts(values: &Value) -> impl Iterator<Item = &str> {

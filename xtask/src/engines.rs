@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::pool::Job;
 use crate::step::step;
-use crate::workspace::{at, root, target};
+use crate::workspace::{at, command, root, target};
 use crate::{node, python, suites};
 
 /// The programs for llama.cpp. The last file keeps npm from installing llama.cpp for other machines.
@@ -58,14 +58,14 @@ fn compare([cases, requests]: [&str; 2]) -> Result<(), String> {
     tests("write_texts", &installed, cases)?;
     let mut xgrammar = program(&engines, "xgrammar_verdicts.py")?;
     step("XGrammar", xgrammar.arg(&installed))?;
-    let mut llama = Command::new("node");
+    let mut llama = command("node");
     llama.arg(installed.join(NODE[0]));
     step("llama.cpp", llama.arg(&installed))?;
     tests("texts_of_xgrammar_are_valid", &installed, cases)?;
-    let mut replies = Command::new("node");
+    let mut replies = command("node");
     replies
         .arg(installed.join(NODE[1]))
-        .arg(suites::plaincall()?);
+        .arg(suites::plaincall());
     step("llama.cpp behind the gateway", replies.arg(requests))
 }
 
@@ -73,14 +73,14 @@ fn compare([cases, requests]: [&str; 2]) -> Result<(), String> {
 fn folders(name: &str) -> Result<(PathBuf, PathBuf), String> {
     let installed = target().join(name);
     std::fs::create_dir_all(&installed).map_err(at(&installed))?;
-    let installed = std::path::absolute(&installed).map_err(at(&installed))?;
     Ok((root().join("testing/testkit/engines"), installed))
 }
 
 /// Returns a Python program, with what it needs installed.
 fn program(engines: &Path, name: &str) -> Result<Command, String> {
     let requirements = engines.join("requirements.txt");
-    let programs = python::install_only(&requirements, &target().join("engines-python"))?;
+    let folder = target().join("engines-python");
+    let programs = python::install_with(&["--no-deps"], &requirements, &folder)?;
     let mut program = Command::new(programs.join("python"));
     // No compiled files in the sources.
     program.arg("-B").arg(engines.join(name));

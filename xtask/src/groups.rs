@@ -47,16 +47,11 @@ pub(crate) fn run(groups: &[&str], minutes: Option<u64>) -> Result<(), String> {
         println!("== the nightly group of today: {}", of_today());
     }
     let jobs = pool::selected(jobs, &wanted)?;
-    pool::run(
-        jobs,
-        minutes.map(|minutes| Duration::from_secs(60 * minutes)),
-    )
+    let limit = minutes.map(|minutes| Duration::from_secs(60 * minutes));
+    pool::run(jobs, limit)
 }
 
 /// Runs these nightly groups, or all.
-///
-/// # Errors
-/// As [`run`].
 pub(crate) fn run_nightly(groups: &[&str]) -> Result<(), String> {
     if groups.is_empty() {
         return run(&NIGHTLY, None);
@@ -93,15 +88,14 @@ pub(crate) fn run_named(name: &'static str, profile: &'static str) -> Result<(),
 fn of_today() -> &'static str {
     let days = SystemTime::now().duration_since(UNIX_EPOCH);
     let days = days.map_or(0, |time| time.as_secs() / (24 * 60 * 60));
-    let place = usize::try_from(days).unwrap_or_default() % NIGHTLY.len();
-    NIGHTLY.get(place).copied().unwrap_or(NIGHTLY[0])
+    NIGHTLY[usize::try_from(days).unwrap_or_default() % NIGHTLY.len()]
 }
 
 /// Returns the checks that need no build.
 fn first() -> Vec<Job> {
     vec![
         Job::new("lints", "format", 900, || {
-            step("format", &mut cargo(&["fmt", "--all", "--check"]))
+            step("format", &mut cargo("fmt --all --check"))
         }),
         Job::new("lints", "repository lints", 900, || {
             repository_lints::check(&root())
@@ -111,6 +105,12 @@ fn first() -> Vec<Job> {
 }
 
 fn all(profile: &'static str) -> Vec<Job> {
+    let name = "examples of tables and Restate";
+    let examples = Job::new("features", name, 30, suites::examples_of_rest);
+    let decisions = Job::new("features", "decisions of tables", 30, || {
+        let mut decisions = suites::program_of_rest("decisions")?;
+        step("decisions of tables", &mut decisions)
+    });
     let mut jobs = first();
     jobs.extend(suites::jobs(true));
     jobs.extend([
@@ -121,16 +121,8 @@ fn all(profile: &'static str) -> Vec<Job> {
         Job::new("documents", "documents", 60, documents).compiles(),
         interface::job(),
         Job::new("features", "features", 60, features).compiles(),
-        Job::new("features", "examples of tables and Restate", 30, || {
-            suites::examples_of_rest()
-        })
-        .needs(&[suites::SECOND_BUILD])
-        .compiles(),
-        Job::new("features", "decisions of tables", 30, || {
-            let mut decisions = suites::program_of_rest("decisions")?;
-            step("decisions of tables", &mut decisions)
-        })
-        .needs(&[suites::SECOND_BUILD]),
+        examples.needs(&[suites::SECOND_BUILD]).compiles(),
+        decisions.needs(&[suites::SECOND_BUILD]),
         oldest_rust::job(),
         other_targets::job(),
         deny::job(),
@@ -160,35 +152,32 @@ fn all(profile: &'static str) -> Vec<Job> {
 pub(crate) fn soak(group: &'static str, seconds: String) -> Job {
     let job = Job::new(group, group, 30, move || {
         let mut soak = std::process::Command::new(target().join(suites::BENCH));
-        step(group, soak.arg("soak").arg(dist::command()?).arg(seconds))
+        step(group, soak.arg("soak").arg(dist::command()).arg(seconds))
     });
     job.needs(&[dist::RELEASE, suites::BUILD])
 }
 
 fn documents() -> Result<(), String> {
-    let mut documents = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
-    step(
-        "documents",
-        documents.env("RUSTDOCFLAGS", "--deny warnings"),
-    )
+    let mut documents = cargo("doc --workspace --no-deps --all-features");
+    documents.env("RUSTDOCFLAGS", "--deny warnings");
+    step("documents", &mut documents)
 }
 
 /// Checks crates with each feature alone and with none.
 fn features() -> Result<(), String> {
-    let table = [
-        ("plaincall", ["", "tokio"].as_slice()),
-        ("plaincall-agent", &["", "http", "mcp", "builtin"]),
-    ];
-    for (package, features) in table {
-        for feature in features {
-            let mut check = cargo(&["clippy", "--package", package, "--lib"]);
-            check.args(["--no-default-features", "--features", feature]);
-            check.args(["--", "--deny", "warnings"]);
-            step(
-                &format!("lints of {package} with only `{feature}`"),
-                &mut check,
-            )?;
-        }
+    for (package, feature) in [
+        ("plaincall", ""),
+        ("plaincall", "tokio"),
+        ("plaincall-agent", ""),
+        ("plaincall-agent", "http"),
+        ("plaincall-agent", "mcp"),
+        ("plaincall-agent", "builtin"),
+    ] {
+        let mut check = cargo("clippy --lib --no-default-features --package");
+        check.args([package, "--features", feature]);
+        check.args(["--", "--deny", "warnings"]);
+        let title = format!("lints of {package} with only `{feature}`");
+        step(&title, &mut check)?;
     }
     Ok(())
 }

@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use crate::pool::Job;
-use crate::step::{report, step};
-use crate::workspace::{at, new_folder, root, target};
+use crate::step::{copy, skipped, step};
+use crate::workspace::{at, command, new_folder, root, target};
 use crate::{browser, node, suites, wasm};
 
 /// The job that builds the page.
@@ -43,29 +42,23 @@ pub(crate) fn jobs() -> Vec<Job> {
 }
 
 /// Returns the page, or `None` if the compiler has no WebAssembly. [`PAGE`] must have passed.
-///
-/// # Errors
-/// Returns an error if the path is invalid.
-pub(crate) fn page() -> Result<Option<PathBuf>, String> {
-    let page = target().join("inspector/inspector.html");
-    let page = std::path::absolute(&page).map_err(at(&page))?;
-    Ok(Some(page).filter(|page| page.is_file()))
+pub(crate) fn page() -> Option<PathBuf> {
+    Some(target().join("inspector/inspector.html")).filter(|page| page.is_file())
 }
 
 fn test() -> Result<(), String> {
-    let (Some(page), Some(chromium)) = (page()?, browser::found()) else {
-        report!("== inspector: SKIPPED, Chromium or the page is missing");
-        return Ok(());
+    let (Some(page), Some(chromium)) = (page(), browser::found()) else {
+        return skipped("inspector", "Chromium or the page is missing");
     };
     let tests = node::member(SOURCE, &FILES)?;
     new_folder(&tests.join("pictures"))?;
-    let records = browser::write_logs(&root(), &tests.join("logs"))?;
-    let mut command = Command::new("node");
-    command.args(["--test", browser::PATIENCE, "tests/"]);
+    let logs = tests.join("logs");
+    browser::write_logs(&logs)?;
+    let mut command = command("node --test");
+    command.args([browser::PATIENCE, "tests/"]);
     command.env("CHROMIUM", chromium).env("PAGE", &page);
-    command
-        .env("LOGS", records)
-        .env("PLAINCALL", suites::plaincall()?);
+    command.env("LOGS", logs);
+    command.env("PLAINCALL", suites::plaincall());
     step("the inspector in Chromium", command.current_dir(tests))
 }
 
@@ -80,17 +73,12 @@ fn build() -> Result<(), String> {
         // It may not exist yet.
         let _ = fs::remove_dir_all(folder.join(name));
     }
-    let mut copy = Command::new("cp");
-    copy.arg("--recursive")
-        .arg(root().join(SHARED))
-        .arg(&folder);
-    step("shared parts of the page", &mut copy)?;
-    let mut check = Command::new("npm");
-    check.args(["run", "--silent", "check"]);
+    copy(&root().join(SHARED), &folder)?;
+    let mut check = command("npm run --silent check");
     step("TypeScript", check.current_dir(&folder))?;
     let page = to.join("inspector.html");
-    let mut build = Command::new("node");
-    build.arg("build.mjs").arg(core).arg("page").arg(&page);
+    let mut build = command("node build.mjs");
+    build.arg(core).arg("page").arg(&page);
     step("inspector.html", build.current_dir(&folder))?;
     let size = fs::metadata(&page).map_err(at(&page))?.len();
     if size > MOST {

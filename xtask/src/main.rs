@@ -112,10 +112,10 @@ fn main() -> ExitCode {
         ["engines", "--figures"] => groups::run_job(engines::figures(), QUICK),
         ["restate", "--killed"] => groups::run_job(restate::kills(), QUICK),
         ["restate", "--cost"] => groups::run_job(restate::costs(), QUICK),
-        ["interface", "--overwrite"] => interface::write(&root),
-        ["notices"] => notices::write(&root),
+        ["interface", "--overwrite"] => interface::overwrite(&root),
+        ["notices"] => notices::overwrite(&root),
         ["soak", seconds] => groups::run_job(groups::soak("soak", (*seconds).to_owned()), QUICK),
-        ["fuzz", rest @ ..] => fuzz::run(&root, rest),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
         ["mutants", rest @ ..] => mutants::run(&root, rest),
         ["bench", "gateway", "--release", rest @ ..] => bench_gateway(QUICK, rest),
         ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
@@ -148,38 +148,19 @@ fn main() -> ExitCode {
 }
 
 fn bench(arguments: &[&str]) -> Result<(), String> {
-    let run = [
-        "run",
-        "--profile",
-        DIST,
-        "--package",
-        "plaincall-bench",
-        "--",
-    ];
+    let run = format!("run --profile {DIST} --package plaincall-bench --");
     step("bench", cargo(&run).args(arguments))
 }
 
 fn bench_gateway(profile: &str, arguments: &[&str]) -> Result<(), String> {
-    let both = [
-        "--package",
-        "plaincall-cli",
-        "--package",
-        "plaincall-bench-gateway",
-    ];
-    let mut build = cargo(&["build", "--profile", profile]);
-    step(&format!("build, {profile}"), build.args(both))?;
+    let both = "--package plaincall-cli --package plaincall-bench-gateway";
+    let mut build = cargo(&format!("build --profile {profile} {both}"));
+    step(&format!("build, {profile}"), &mut build)?;
     let measured = target().join(profile).join("plaincall-bench-gateway");
     step("bench gateway", Command::new(measured).args(arguments))
 }
 
 fn docs() -> Result<(), String> {
-    let write = [
-        "test",
-        "--package",
-        "plaincall-cli",
-        "--test",
-        "tests",
-        "reference::",
-    ];
-    step("docs", cargo(&write).env("SNAPSHOTS", "overwrite"))
+    let mut write = cargo("test --package plaincall-cli --test tests reference::");
+    step("docs", write.env("SNAPSHOTS", "overwrite"))
 }

@@ -2,11 +2,9 @@
 //!
 //! `crates/agent/clients` pins their versions. This needs Node and a network.
 
-use std::process::Command;
-
 use crate::pool::Job;
 use crate::step::step;
-use crate::workspace::root;
+use crate::workspace::{command, root};
 use crate::{node, suites};
 
 /// The folder of the client program.
@@ -21,14 +19,11 @@ pub(crate) fn job() -> Job {
         let installed = node::member(CLIENTS, &[CLIENT])?;
         let mut server = suites::program("agent")?;
         server.args(["mcp::", "--ignored"]);
-        server.env("MCP_EVERYTHING", node::packages()?.join(SERVER));
+        server.env("MCP_EVERYTHING", node::packages().join(SERVER));
         step("the reference server of MCP", &mut server)?;
-        let mut client = Command::new("node");
-        client
-            .arg(installed.join(CLIENT))
-            .arg(suites::plaincall()?)
-            .arg(root().join(CLIENTS).join("tools.toml"));
-        step(CLIENT, &mut client)
+        let mut client = command("node");
+        client.arg(installed.join(CLIENT)).arg(suites::plaincall());
+        step(CLIENT, client.arg(root().join(CLIENTS).join("tools.toml")))
     });
     job.needs(&[node::PACKAGES, suites::BUILD]).least_tests(1)
 }

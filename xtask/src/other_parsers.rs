@@ -9,20 +9,15 @@ use crate::node;
 use crate::step::step;
 use crate::workspace::{cargo, target};
 
-/// The programs for Node.
-const NODE: [&str; 1] = ["llmist.mjs"];
-
 /// Builds, installs and measures. Fails if a promise is broken.
 pub(crate) fn bench(root: &Path) -> Result<(), String> {
     let source = root.join("bench/parsers");
     let folder = target().join("bench-parsers");
     let packages = folder.join("node");
-    let mut build = cargo(&["build", "--release", "--locked", "--manifest-path"]);
+    let mut build = cargo("build --release --locked --manifest-path");
     build.arg(source.join("Cargo.toml"));
     step("other parsers", build.arg("--target-dir").arg(&folder))?;
-    node::install("ci", &source, &NODE, &packages)?;
-    step(
-        "bench parsers",
-        Command::new(folder.join("release/compare")).arg(&packages),
-    )
+    node::install("ci", &source, &["llmist.mjs"], &packages)?;
+    let mut compare = Command::new(folder.join("release/compare"));
+    step("bench parsers", compare.arg(&packages))
 }

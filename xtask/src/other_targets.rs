@@ -4,21 +4,21 @@
 //! Windows, and the agent's features that need Unix report so.
 
 use crate::pool::Job;
-use crate::step::{report, step};
-use crate::workspace::{cargo, root};
-use std::process::Command;
+use crate::step::{output, report, step};
+use crate::workspace::{cargo, command, root};
 
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
-const WITHOUT_IO: [&str; 7] = [
-    "plaincall-syntax",
-    "plaincall-call",
-    "plaincall-plan",
-    "plaincall-wire",
-    "plaincall",
-    "plaincall-gateway",
-    "plaincall-report",
+/// The packages that must compile for each target. Without HTTP, the agent needs no C compiler for Windows.
+const CHECKS: [(&str, &str); 3] = [
+    (
+        WASM,
+        "--no-default-features --package plaincall-syntax --package plaincall-call --package plaincall-plan --package plaincall-wire \
+         --package plaincall --package plaincall-gateway --package plaincall-report",
+    ),
+    (WINDOWS, "--package plaincall"),
+    (WINDOWS, "--package plaincall-agent --no-default-features"),
 ];
 
 /// The features of the agent that need Unix.
@@ -31,20 +31,16 @@ pub(crate) fn job() -> Job {
 }
 
 fn check() -> Result<(), String> {
-    if is_installed(WASM) {
-        let mut check = library(WASM);
-        check.arg("--no-default-features");
-        check.args(WITHOUT_IO.iter().flat_map(|package| ["--package", package]));
-        step(WASM, &mut check)?;
-    }
-    if is_installed(WINDOWS) {
-        step(WINDOWS, library(WINDOWS).args(["--package", "plaincall"]))?;
-        // Without HTTP, the agent needs no C compiler for that target.
-        let mut agent = library(WINDOWS);
-        agent.args(["--package", "plaincall-agent", "--no-default-features"]);
-        step(WINDOWS, &mut agent)?;
-        for feature in NEED_UNIX {
-            check_message(feature)?;
+    for target in [WASM, WINDOWS] {
+        if !is_installed(target) {
+            continue;
+        }
+        for (_, options) in CHECKS.iter().filter(|(of, _)| *of == target) {
+            let check = format!("check --lib --target {target} {options}");
+            step(target, &mut cargo(&check))?;
+        }
+        if target == WINDOWS {
+            NEED_UNIX.iter().try_for_each(|name| check_message(name))?;
         }
     }
     Ok(())
@@ -53,50 +49,27 @@ fn check() -> Result<(), String> {
 /// Checks that the agent with this feature reports that the feature needs Unix. Only the agent itself is compiled, because its
 /// dependencies need a C compiler for that target; the errors about them do not matter.
 fn check_message(feature: &str) -> Result<(), String> {
-    let mut rustc = Command::new("rustc");
-    rustc.args([
-        "--edition=2024",
-        "--crate-type=lib",
-        "--emit=metadata",
-        "--target",
-        WINDOWS,
-    ]);
-    rustc.args([
-        "--out-dir",
-        "target",
-        "--cfg",
-        &format!("feature=\"{feature}\""),
-    ]);
+    let mut rustc =
+        command("rustc --edition=2024 --crate-type=lib --emit=metadata --out-dir target");
+    rustc.args(["--target", WINDOWS, "--cfg"]);
+    rustc.arg(format!("feature=\"{feature}\""));
     rustc.arg("crates/agent/src/lib.rs").current_dir(root());
-    let output = rustc
-        .output()
-        .map_err(|error| format!("{feature}: {error}"))?;
+    let output = rustc.output();
+    let output = output.map_err(|error| format!("{feature}: {error}"))?;
     let errors = String::from_utf8_lossy(&output.stderr);
     let message = format!("error: the feature `{feature}` of plaincall-agent needs Unix");
     if errors.contains(&message) {
-        Ok(())
-    } else {
-        Err(format!("{WINDOWS}: `{message}` is missing in:\n{errors}"))
+        return Ok(());
     }
-}
-
-fn library(target: &str) -> Command {
-    cargo(&["check", "--lib", "--target", target])
+    Err(format!("{WINDOWS}: `{message}` is missing in:\n{errors}"))
 }
 
 /// Installs a target. Prints the reason and returns `false` if `rustup` cannot do that.
 pub(crate) fn is_installed(target: &str) -> bool {
-    let mut rustup = Command::new("rustup");
-    rustup.args(["target", "add", target]).current_dir(root());
-    let reason = match rustup.output() {
-        Ok(output) if output.status.success() => return true,
-        Ok(output) => {
-            let reason = String::from_utf8_lossy(&output.stderr);
-            let reason = reason.trim().lines().last().unwrap_or_default();
-            format!("rustup cannot install it: {reason}")
-        }
-        Err(error) => format!("rustup cannot be started: {error}"),
-    };
-    report!("== {target}: SKIPPED, {reason}");
+    let mut rustup = command("rustup target add");
+    let added = output(rustup.arg(target).current_dir(root()));
+    let Err(reason) = added else { return true };
+    let reason = reason.trim().lines().last().unwrap_or_default();
+    report!("== {target}: SKIPPED, rustup cannot install it: {reason}");
     false
 }

@@ -3,11 +3,11 @@
 //! A program's state is its modification time, with the times and lengths of the files that it may read. Only the ordinary
 //! run uses it; `--all` runs everything.
 
-use crate::workspace::target;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+
+use crate::workspace::{all_files, has_extension, target, write};
 
 /// Returns whether the program has passed with this state.
 pub(crate) fn has(name: &str, state: &str) -> bool {
@@ -16,11 +16,7 @@ pub(crate) fn has(name: &str, state: &str) -> bool {
 
 /// Records that the program has passed. If that fails, the program runs again next time.
 pub(crate) fn note(name: &str, state: &str) {
-    let file = file(name);
-    if let Some(folder) = file.parent() {
-        let _ = fs::create_dir_all(folder);
-    }
-    let _ = fs::write(file, state);
+    let _ = write(&file(name), state);
 }
 
 fn file(name: &str) -> PathBuf {
@@ -30,49 +26,24 @@ fn file(name: &str) -> PathBuf {
 
 /// Returns the name, length and time of one file.
 pub(crate) fn of_file(path: &Path) -> String {
+    let shown = path.display();
     let Ok(known) = fs::metadata(path) else {
-        return format!("{} is missing\n", path.display());
+        return format!("{shown} is missing\n");
     };
     let time = known.modified().ok();
     let time = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    format!(
-        "{} {} {}\n",
-        path.display(),
-        known.len(),
-        time.unwrap_or_default().as_nanos()
-    )
+    let nanoseconds = time.unwrap_or_default().as_nanos();
+    format!("{shown} {} {nanoseconds}\n", known.len())
 }
 
-/// Returns the state of all files below a folder, except built and hidden ones.
+/// Returns the state of all files below a folder.
 pub(crate) fn of_folder(folder: &Path) -> String {
-    let mut state = String::new();
-    add(folder, &|_| true, &mut state);
-    state
+    all_files(folder).iter().map(|path| of_file(path)).collect()
 }
 
 /// Returns the state of all files of the repository except sources, because tests read examples, documents and tables.
 pub(crate) fn of_data(root: &Path) -> String {
-    let mut state = String::new();
-    let is_data = |path: &Path| path.extension().is_none_or(|end| end != "rs");
-    add(root, &is_data, &mut state);
-    state
-}
-
-fn add(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool, state: &mut String) {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return;
-    };
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name == "target" || name.starts_with('.') {
-            continue;
-        }
-        if path.is_dir() {
-            add(&path, is_wanted, state);
-        } else if is_wanted(&path) {
-            let _ = write!(state, "{}", of_file(&path));
-        }
-    }
+    let files = all_files(root).into_iter();
+    let data = files.filter(|path| !has_extension(path, "rs"));
+    data.map(|path| of_file(&path)).collect()
 }

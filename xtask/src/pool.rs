@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -32,7 +33,22 @@ pub(crate) struct Job {
     shows_log: bool,
     /// The least number of tests that its log states: a filter that matches nothing is an error.
     least_tests: u64,
-    work: Work,
+    status: Status,
+}
+
+enum Status {
+    Waiting(Work),
+    Running,
+    Ended(Outcome),
+}
+
+/// The result of a job: its seconds, those of its processes, and the number of its tests.
+#[derive(Default)]
+struct Outcome {
+    has_passed: bool,
+    seconds: f64,
+    processor: f64,
+    tests: u64,
 }
 
 impl Job {
@@ -63,7 +79,7 @@ impl Job {
             is_only_needed: false,
             shows_log: false,
             least_tests: 0,
-            work: Box::new(work),
+            status: Status::Waiting(Box::new(work)),
         }
     }
 
@@ -72,46 +88,56 @@ impl Job {
     }
 
     /// Sets the names of the jobs that must pass before.
-    pub(crate) fn needs(self, needs: &[&'static str]) -> Self {
-        Self {
-            needs: needs.to_vec(),
-            ..self
-        }
+    pub(crate) fn needs(mut self, needs: &[&'static str]) -> Self {
+        self.needs = needs.to_vec();
+        self
     }
 
-    pub(crate) fn gigabytes(self, gigabytes: u32) -> Self {
-        Self { gigabytes, ..self }
+    pub(crate) fn gigabytes(mut self, gigabytes: u32) -> Self {
+        self.gigabytes = gigabytes;
+        self
     }
 
     /// Shows its log also if it passes, for figures.
-    pub(crate) fn shows_log(self) -> Self {
-        Self {
-            shows_log: true,
-            ..self
-        }
+    pub(crate) fn shows_log(mut self) -> Self {
+        self.shows_log = true;
+        self
     }
 
     /// Fails if its log states fewer passed tests.
-    pub(crate) fn least_tests(self, least_tests: u64) -> Self {
-        Self {
-            least_tests,
-            ..self
-        }
+    pub(crate) fn least_tests(mut self, least_tests: u64) -> Self {
+        self.least_tests = least_tests;
+        self
     }
 
     /// No other job compiles at the same time: cargo would wait for it, and both cores are busy.
-    pub(crate) fn compiles(self) -> Self {
-        Self {
-            compiles: true,
-            ..self
+    pub(crate) fn compiles(mut self) -> Self {
+        self.compiles = true;
+        self
+    }
+
+    fn is_waiting(&self) -> bool {
+        matches!(self.status, Status::Waiting(_))
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(self.status, Status::Running)
+    }
+
+    fn outcome(&self) -> Option<&Outcome> {
+        match &self.status {
+            Status::Ended(outcome) => Some(outcome),
+            _ => None,
         }
+    }
+
+    /// Returns whether it has passed, if it has ended.
+    fn has_passed(&self) -> Option<bool> {
+        self.outcome().map(|outcome| outcome.has_passed)
     }
 }
 
 /// Returns the jobs of these groups, and those that they need.
-///
-/// # Errors
-/// Returns an error if a group or a needed job does not exist.
 pub(crate) fn selected(jobs: Vec<Job>, groups: &[&str]) -> Result<Vec<Job>, String> {
     let has_jobs = |name: &&&str| jobs.iter().any(|job| job.group == **name);
     if let Some(unknown) = groups.iter().find(|name| !has_jobs(name)) {
@@ -131,9 +157,6 @@ pub(crate) fn selected(jobs: Vec<Job>, groups: &[&str]) -> Result<Vec<Job>, Stri
 }
 
 /// Returns the jobs with these names, and those that they need.
-///
-/// # Errors
-/// Returns an error if a needed job does not exist.
 pub(crate) fn with_needs(jobs: Vec<Job>, names: &[impl AsRef<str>]) -> Result<Vec<Job>, String> {
     let mut open: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     let mut wanted = HashSet::new();
@@ -148,93 +171,65 @@ pub(crate) fn with_needs(jobs: Vec<Job>, names: &[impl AsRef<str>]) -> Result<Ve
     Ok(jobs.into_iter().filter(is_wanted).collect())
 }
 
-/// The result of a job.
-struct Done {
-    group: &'static str,
-    name: String,
-    seconds: f64,
-    processor: f64,
-    tests: u64,
-    has_passed: bool,
-}
-
-/// A job that runs.
-struct Running {
-    group: &'static str,
-    name: String,
-    gigabytes: u32,
-    compiles: bool,
-}
-
 #[derive(Default)]
 struct State {
-    waiting: Vec<Job>,
-    running: Vec<Running>,
-    done: Vec<Done>,
+    jobs: Vec<Job>,
     /// When each group began.
     begun: HashMap<&'static str, Instant>,
     table: Vec<String>,
 }
 
 impl State {
-    /// Removes the next job that can start. Jobs that need a failed one fail.
-    fn next(&mut self, gigabytes: u32) -> Option<Job> {
+    /// Starts the next job that can start, and returns its place and work. Jobs that need a failed one fail.
+    fn next(&mut self, gigabytes: u32) -> Option<(usize, Work)> {
         self.fail_dependents();
-        let used: u32 = self.running.iter().map(|job| job.gigabytes).sum();
-        let compiles = self.running.iter().any(|job| job.compiles);
-        let ranks = ranks(&self.waiting);
+        let running = || self.jobs.iter().filter(|job| job.is_running());
+        let used: u32 = running().map(|job| job.gigabytes).sum();
+        let compiles = running().any(|job| job.compiles);
         let can_start = |job: &Job| {
-            let is_ready = job.needs.iter().all(|need| self.ended(need) == Some(true));
+            let is_ready = job.needs.iter().all(|need| self.passed(need) == Some(true));
             // A job that needs more than there is runs alone.
-            let fits = used + job.gigabytes <= gigabytes || self.running.is_empty();
-            is_ready && fits && !(compiles && job.compiles)
+            let fits = used + job.gigabytes <= gigabytes || running().next().is_none();
+            job.is_waiting() && is_ready && fits && !(compiles && job.compiles)
         };
-        let candidates = self.waiting.iter().enumerate();
-        let candidates = candidates.filter(|(_, job)| can_start(job));
-        let (place, _) = candidates.max_by_key(|(place, _)| ranks[*place])?;
-        let job = self.waiting.remove(place);
-        self.running.push(Running {
-            group: job.group,
-            name: job.name.clone(),
-            gigabytes: job.gigabytes,
-            compiles: job.compiles,
-        });
+        let places = (0..self.jobs.len()).filter(|place| can_start(&self.jobs[*place]));
+        let place = places.max_by_key(|place| rank(&self.jobs, *place))?;
+        let job = &mut self.jobs[place];
         self.begun.entry(job.group).or_insert_with(Instant::now);
-        Some(job)
+        match std::mem::replace(&mut job.status, Status::Running) {
+            Status::Waiting(work) => Some((place, work)),
+            _ => None,
+        }
     }
 
     /// Returns whether a job has passed, if it has ended.
-    fn ended(&self, name: &str) -> Option<bool> {
-        let done = self.done.iter().find(|done| done.name == name);
-        done.map(|done| done.has_passed)
+    fn passed(&self, name: &str) -> Option<bool> {
+        let job = self.jobs.iter().find(|job| job.name == name);
+        job.and_then(Job::has_passed)
     }
 
     fn fail_dependents(&mut self) {
-        while let Some((place, need)) = self.waiting.iter().enumerate().find_map(|(place, job)| {
-            let failed = |need: &&&str| self.ended(need) == Some(false);
-            Some((place, *job.needs.iter().find(failed)?))
-        }) {
-            let Job { group, name, .. } = self.waiting.remove(place);
+        let failed = |state: &Self, job: &Job| {
+            let mut needs = job.needs.iter().filter(|_| job.is_waiting());
+            needs
+                .find(|need| state.passed(need) == Some(false))
+                .copied()
+        };
+        while let Some((place, need)) =
+            (0..self.jobs.len()).find_map(|place| Some((place, failed(self, &self.jobs[place])?)))
+        {
+            let Job { group, name, .. } = &self.jobs[place];
             println!("   {group}: {name} NOT RUN: it needs {need}");
-            self.end(Done {
-                group,
-                name,
-                seconds: 0.0,
-                processor: 0.0,
-                tests: 0,
-                has_passed: false,
-            });
+            self.end(place, Outcome::default());
         }
     }
 
     /// Records the end of a job, and prints the line of its group if that was its last.
-    fn end(&mut self, done: Done) {
-        let group = done.group;
-        self.running.retain(|job| job.name != done.name);
-        self.done.push(done);
-        let is_open = self.waiting.iter().any(|job| job.group == group)
-            || self.running.iter().any(|job| job.group == group);
-        if !is_open {
+    fn end(&mut self, place: usize, outcome: Outcome) {
+        self.jobs[place].status = Status::Ended(outcome);
+        let group = self.jobs[place].group;
+        let mut of_group = self.jobs.iter().filter(|job| job.group == group);
+        if of_group.all(|job| job.outcome().is_some()) {
             let line = self.line(group);
             println!("== {line}");
             self.table.push(line);
@@ -243,40 +238,52 @@ impl State {
 
     /// The line of a group in the table.
     fn line(&self, group: &'static str) -> String {
-        let of_group = || self.done.iter().filter(|done| done.group == group);
-        let processor: f64 = of_group().map(|done| done.processor).sum();
-        let alone: f64 = of_group().map(|done| done.seconds).sum();
-        let tests: u64 = of_group().map(|done| done.tests).sum();
+        let of_group = self.jobs.iter().filter(|job| job.group == group);
+        let mut sum = Outcome::default();
+        for outcome in of_group.clone().filter_map(Job::outcome) {
+            sum.seconds += outcome.seconds;
+            sum.processor += outcome.processor;
+            sum.tests += outcome.tests;
+        }
         let begun = self.begun.get(group).map(Instant::elapsed);
-        let has_passed = of_group().all(|done| done.has_passed);
+        let has_passed = of_group.clone().all(|job| job.has_passed() == Some(true));
         format!(
-            "{group:<20}{:>6.1} min in{:>5.1} min, {:>5.1} min of processors, {tests:>5} tests, {}",
-            alone / 60.0,
+            "{group:<20}{:>6.1} min in{:>5.1} min, {:>5.1} min of processors, {:>5} tests, {}",
+            sum.seconds / 60.0,
             begun.unwrap_or_default().as_secs_f64() / 60.0,
-            processor / 60.0,
+            sum.processor / 60.0,
+            sum.tests,
             if has_passed { "passed" } else { "FAILED" }
         )
     }
 
-    /// Returns the number of passed jobs, and the names of the failed ones.
-    fn outcome(&self) -> (usize, Vec<&str>) {
-        let failed = self.done.iter().filter(|done| !done.has_passed);
-        let failed: Vec<&str> = failed.map(|done| done.name.as_str()).collect();
-        (self.done.len() - failed.len(), failed)
+    fn has_ended(&self) -> bool {
+        self.jobs.iter().all(|job| job.outcome().is_some())
+    }
+
+    /// Prints the lines of the groups and the number of passed jobs, and returns the names of those that failed or still run.
+    fn print_table(&self, begun: Instant) -> Vec<&str> {
+        self.table.iter().for_each(|line| println!("{line}"));
+        println!("== all: {:.1} min", begun.elapsed().as_secs_f64() / 60.0);
+        let failed = |job: &&Job| job.is_running() || job.has_passed() == Some(false);
+        let failed: Vec<&str> = self.names(failed);
+        let passed = self.names(|job| job.has_passed() == Some(true));
+        println!("jobs: {} passed, {} failed", passed.len(), failed.len());
+        failed
+    }
+
+    fn names(&self, are_wanted: impl Fn(&&Job) -> bool) -> Vec<&str> {
+        let wanted = self.jobs.iter().filter(are_wanted);
+        wanted.map(|job| job.name.as_str()).collect()
     }
 }
 
-/// For each job, its seconds and those of the longest chain of jobs that wait for it.
-fn ranks(jobs: &[Job]) -> Vec<u32> {
-    fn rank(jobs: &[Job], place: usize) -> u32 {
-        let waits = |job: &&Job| job.needs.contains(&jobs[place].name.as_str());
-        let dependents = jobs.iter().filter(waits);
-        let places =
-            dependents.filter_map(|job| jobs.iter().position(|other| std::ptr::eq(other, job)));
-        let longest = places.map(|place| rank(jobs, place)).max();
-        jobs[place].seconds + longest.unwrap_or(0)
-    }
-    (0..jobs.len()).map(|place| rank(jobs, place)).collect()
+/// Returns the seconds of a job and those of the longest chain of jobs that wait for it.
+fn rank(jobs: &[Job], place: usize) -> u32 {
+    let waits = |other: &usize| jobs[*other].needs.contains(&jobs[place].name.as_str());
+    let dependents = (0..jobs.len()).filter(waits);
+    let longest = dependents.map(|other| rank(jobs, other)).max();
+    jobs[place].seconds + longest.unwrap_or(0)
 }
 
 /// Runs jobs side by side. After `limit`, it prints the table so far and ends this process and all of its group.
@@ -289,7 +296,7 @@ pub(crate) fn run(jobs: Vec<Job>, limit: Option<Duration>) -> Result<(), String>
     let gigabytes = available_gigabytes();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let state = Mutex::new(State {
-        waiting: jobs,
+        jobs,
         ..State::default()
     });
     let changed = Condvar::new();
@@ -299,17 +306,14 @@ pub(crate) fn run(jobs: Vec<Job>, limit: Option<Duration>) -> Result<(), String>
             scope.spawn(|| work(&state, &changed, gigabytes, &logs));
         }
         if let Some(limit) = limit {
-            watch(&state, &changed, limit, &logs);
+            watch(&state, &changed, begun, limit, &logs);
         }
     });
-    let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!(
         "== groups, in the order in which they ended: minutes of their jobs, from first to last, and of processors"
     );
-    state.table.iter().for_each(|line| println!("{line}"));
-    println!("== all: {:.1} min", begun.elapsed().as_secs_f64() / 60.0);
-    let (passed, failed) = state.outcome();
-    println!("jobs: {passed} passed, {} failed", failed.len());
+    let state = lock(&state);
+    let failed = state.print_table(begun);
     if failed.is_empty() {
         Ok(())
     } else {
@@ -323,78 +327,63 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 /// Runs jobs until none is left.
 fn work(state: &Mutex<State>, changed: &Condvar, gigabytes: u32, logs: &Path) {
-    loop {
-        let mut locked = lock(state);
-        let job = loop {
-            if let Some(job) = locked.next(gigabytes) {
-                break job;
+    let mut locked = lock(state);
+    while !locked.has_ended() {
+        let Some((place, work)) = locked.next(gigabytes) else {
+            // A job that cannot run may have been the last.
+            if !locked.has_ended() {
+                locked = changed.wait(locked).unwrap_or_else(PoisonError::into_inner);
             }
-            if locked.waiting.is_empty() && locked.running.is_empty() {
-                changed.notify_all();
-                return;
-            }
-            locked = changed.wait(locked).unwrap_or_else(PoisonError::into_inner);
+            continue;
         };
+        let path = log(logs, &locked.jobs[place].name);
         drop(locked);
-        let Job {
-            group,
-            name,
-            is_only_needed,
-            shows_log,
-            least_tests,
-            work,
-            ..
-        } = job;
-        let path = log(logs, &name);
         let begun = Instant::now();
         // A panic of a job must not leave the others waiting for it.
-        let work = std::panic::AssertUnwindSafe(work);
-        let ran = logged(&path, || {
-            std::panic::catch_unwind(|| {
-                let work = work;
-                (work.0)()
-            })
-        });
+        let ran = logged(&path, || catch_unwind(AssertUnwindSafe(work)));
         let (result, processor) = match ran {
             Ok((Ok(result), processor)) => (result, processor),
             Ok((Err(_), processor)) => (Err("it panicked".to_owned()), processor),
             Err(error) => (Err(error), 0.0),
         };
-        let seconds = begun.elapsed().as_secs_f64();
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
-        let tests = tests(&text);
+        locked = lock(state);
+        let job = &locked.jobs[place];
+        let Job { group, name, .. } = job;
+        let mut outcome = Outcome {
+            has_passed: false,
+            seconds: begun.elapsed().as_secs_f64(),
+            processor,
+            tests: tests(&text),
+        };
+        let seconds = outcome.seconds;
+        let (tests, least) = (outcome.tests, job.least_tests);
         let result = match result {
-            Ok(_) if tests < least_tests && !text.contains("SKIPPED") => {
-                Err(format!("{tests} tests passed, not {least_tests} or more"))
+            Ok(_) if tests < least && !text.contains("SKIPPED") => {
+                Err(format!("{tests} tests passed, not {least} or more"))
             }
             result => result,
         };
-        let mut locked = lock(state);
-        let has_passed = result.is_ok();
         match result {
-            Ok(more) => {
-                let is_shown = |line: &&str| shows_log || line.contains("SKIPPED");
+            Ok(mut more) => {
+                let is_shown = |line: &&str| job.shows_log || line.contains("SKIPPED");
                 for line in text.lines().filter(is_shown) {
                     println!("{line}");
                 }
                 println!("{seconds:7.1} s {processor:7.1} of processors  {group}: {name}");
-                locked
-                    .waiting
-                    .extend(more.into_iter().filter(|_| !is_only_needed));
+                outcome.has_passed = true;
+                more.retain(|_| !job.is_only_needed);
+                for one in &mut more {
+                    one.shows_log |= job.shows_log;
+                }
+                locked.jobs.extend(more);
             }
             Err(error) => println!("{text}\n{seconds:7.1} s  {group}: {name} FAILED: {error}"),
         }
-        locked.end(Done {
-            group,
-            name,
-            seconds,
-            processor,
-            tests,
-            has_passed,
-        });
-        drop(locked);
+        locked.end(place, outcome);
         changed.notify_all();
     }
+    changed.notify_all();
 }
 
 fn log(logs: &Path, name: &str) -> PathBuf {
@@ -404,34 +393,25 @@ fn log(logs: &Path, name: &str) -> PathBuf {
 }
 
 /// Waits until all jobs have ended, or until the limit: then it prints what is known, and ends this process and its group.
-fn watch(state: &Mutex<State>, changed: &Condvar, limit: Duration, logs: &Path) {
-    let end = Instant::now() + limit;
+fn watch(state: &Mutex<State>, changed: &Condvar, begun: Instant, limit: Duration, logs: &Path) {
     let mut locked = lock(state);
-    while !(locked.waiting.is_empty() && locked.running.is_empty()) {
-        let left = end.saturating_duration_since(Instant::now());
+    while !locked.has_ended() {
+        let left = limit.saturating_sub(begun.elapsed());
         if !left.is_zero() {
             let waited = changed.wait_timeout(locked, left);
             locked = waited.unwrap_or_else(PoisonError::into_inner).0;
             continue;
         }
-        println!(
-            "== stopped after {} min; groups so far",
-            limit.as_secs() / 60
-        );
-        locked.table.iter().for_each(|line| println!("{line}"));
-        for Running { group, name, .. } in &locked.running {
+        for name in locked.names(|job| job.is_running()) {
             let text = fs::read_to_string(log(logs, name)).unwrap_or_default();
             let last: Vec<&str> = text.lines().rev().take(5).collect();
-            println!("== still running: {group}: {name}");
+            println!("== still running: {name}");
             last.iter().rev().for_each(|line| println!("{line}"));
         }
-        let waiting: Vec<&str> = locked.waiting.iter().map(|job| job.name.as_str()).collect();
-        println!("== not begun: {}", waiting.join(", "));
-        let (passed, failed) = locked.outcome();
-        println!(
-            "jobs: {passed} passed, {} failed",
-            failed.len() + locked.running.len()
-        );
+        let waiting = locked.names(|job| job.is_waiting()).join(", ");
+        println!("== not begun: {waiting}");
+        println!("== stopped; groups so far");
+        locked.print_table(begun);
         // Process 0 is every process of this group: `.ci/run` gives it a group of its own.
         let _ = Command::new("sh").args(["-c", "kill -KILL 0"]).status();
         std::process::exit(1);
@@ -495,7 +475,7 @@ mod tests {
             job("b", "build", 10),
             job("b", "test", 60).needs(&["build"]),
         ];
-        assert_eq!(ranks(&jobs), [50, 70, 60]);
+        assert_eq!([0, 1, 2].map(|place| rank(&jobs, place)), [50, 70, 60]);
     }
 
     #[test]
@@ -533,7 +513,7 @@ mod tests {
     #[test]
     fn a_job_waits_for_others_for_memory_and_for_the_compiler() {
         let mut state = State {
-            waiting: vec![
+            jobs: vec![
                 job("a", "one", 3).gigabytes(3).compiles(),
                 job("a", "two", 2).gigabytes(3),
                 job("a", "three", 1).compiles(),
@@ -544,16 +524,15 @@ mod tests {
         };
         let mut next = |ended: &[&str]| {
             for name in ended {
-                state.end(Done {
-                    group: "a",
-                    name: (*name).to_owned(),
-                    seconds: 0.0,
-                    processor: 0.0,
-                    tests: 0,
+                let place = state.jobs.iter().position(|job| job.name == *name);
+                let outcome = Outcome {
                     has_passed: true,
-                });
+                    ..Outcome::default()
+                };
+                state.end(place.unwrap(), outcome);
             }
-            state.next(5).map(|job| job.name)
+            let (place, _) = state.next(5)?;
+            Some(state.jobs[place].name.clone())
         };
         assert_eq!(next(&[]).as_deref(), Some("one"));
         assert_eq!(next(&[]), None, "memory, the compiler, and a need");
@@ -584,28 +563,22 @@ mod tests {
                 Ok(vec![Job::new("b", "more", 1, more)])
             }),
         ];
-        let logs = tempdir();
+        let logs = target().join("tmp/pool");
+        new_folder(&logs).unwrap();
         let state = Mutex::new(State {
-            waiting: jobs,
+            jobs,
             ..State::default()
         });
         work(&state, &Condvar::new(), 9, &logs);
         let mut state = state.into_inner().unwrap();
         state.table.sort_unstable();
-        let (passed, mut failed) = state.outcome();
-        failed.sort_unstable();
-        assert_eq!(
-            (passed, failed),
-            (2, vec!["after", "fails", "no tests", "panics"])
-        );
+        let passed = state.names(|job| job.has_passed() == Some(true));
+        assert_eq!(passed, ["first", "more"]);
+        let failed = state.names(|job| job.has_passed() == Some(false));
+        assert_eq!(failed, ["fails", "panics", "no tests", "after"]);
         assert_eq!(*ran.lock().unwrap(), ["more"]);
         assert!(state.table[0].ends_with("FAILED"), "{:?}", state.table);
         assert!(state.table[1].ends_with("passed"), "{:?}", state.table);
-        fs::remove_dir_all(logs).unwrap();
-    }
-
-    fn tempdir() -> PathBuf {
-        new_folder(&std::env::temp_dir().join(format!("pool-{}", std::process::id()))).unwrap()
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::passed;
 use crate::pool::Job;
 use crate::step::{captured, report, step};
-use crate::workspace::{at, linting_cargo, root, target};
+use crate::workspace::{linting_cargo, no_problems, root, target};
 
 /// The job that builds all test programs, and the programs that they start.
 pub(crate) const BUILD: &str = "build of tests";
@@ -62,29 +62,12 @@ const OUTSIDE: &[(&str, &[&str])] = &[
 /// process.
 const ALONE: &[(&str, &[&str])] = &[("plaincall", &["dropped::", "passed_on::results_are_shared"])];
 
-/// The features of the test build, which include spans.
-const FEATURES: [&str; 2] = ["--features", "plaincall/tracing"];
-/// Arrow and the SDK of Restate take long to build. Groups of their own test what needs them.
-const WITHOUT: [&str; 4] = [
-    "--exclude",
-    "plaincall-table",
-    "--exclude",
-    "plaincall-restate",
-];
+/// The packages of the test build, and its features, which include spans. Arrow and the SDK of Restate take long to build. Groups of their
+/// own test what needs them.
+const SELECTION: &str = "--workspace --exclude plaincall-table --exclude plaincall-restate --features plaincall/tracing";
 
 /// The packages of the second build: without the first, so that their features do not compile it again.
-const REST: [&str; 10] = [
-    "--package",
-    "plaincall-table",
-    "--package",
-    "plaincall-restate",
-    "--package",
-    "plaincall-python",
-    "--package",
-    "plaincall-decisions",
-    "--features",
-    "plaincall-decisions/tables",
-];
+const REST: &str = "--package plaincall-table --package plaincall-restate --package plaincall-python --package plaincall-decisions --features plaincall-decisions/tables";
 
 /// The messages of cargo about what both builds built.
 static BUILT: OnceLock<Vec<Value>> = OnceLock::new();
@@ -102,17 +85,11 @@ pub(crate) fn jobs(all: bool) -> Vec<Job> {
 }
 
 /// Returns the command for the test program of the crate in this folder. [`BUILD`] must have passed.
-///
-/// # Errors
-/// Returns an error if there is no such program.
 pub(crate) fn program(folder: &str) -> Result<Command, String> {
     named(BUILT.get(), folder)
 }
 
 /// Returns the command for a test program of [`SECOND_BUILD`].
-///
-/// # Errors
-/// Returns an error if there is no such program.
 pub(crate) fn program_of_rest(folder: &str) -> Result<Command, String> {
     named(REST_BUILT.get(), folder)
 }
@@ -120,103 +97,76 @@ pub(crate) fn program_of_rest(folder: &str) -> Result<Command, String> {
 fn named(built: Option<&Vec<Value>>, folder: &str) -> Result<Command, String> {
     let programs = built.into_iter().flatten().filter_map(Program::new);
     let mut programs = programs.filter(|one| one.is_main() && one.folder() == folder);
-    let program = programs.next();
-    Ok(program
-        .ok_or_else(|| format!("no test program of {folder} was built"))?
-        .command(&[]))
+    let program = programs.next().map(|program| program.command(&[]));
+    program.ok_or_else(|| format!("no test program of {folder} was built"))
 }
 
 /// Returns the command that tests start, as an absolute path. [`BUILD`] must have passed.
-///
-/// # Errors
-/// Returns an error if the path is invalid.
-pub(crate) fn plaincall() -> Result<PathBuf, String> {
-    let path = target().join("debug/plaincall");
-    std::path::absolute(&path).map_err(at(&path))
+pub(crate) fn plaincall() -> PathBuf {
+    target().join("debug/plaincall")
 }
 
 /// Builds with clippy's compiler, and returns cargo's messages and the warnings.
-fn compiled(arguments: &[&str]) -> Result<(Vec<Value>, String), String> {
-    let mut build = linting_cargo(arguments);
+fn compiled(words: &str) -> Result<(Vec<Value>, Vec<String>), String> {
+    let mut build = linting_cargo(words);
     let (is_built, messages) = captured(build.args(["--message-format", "json"]))?;
-    let messages: Vec<Value> = messages
-        .lines()
-        .filter_map(|message| serde_json::from_str(message).ok())
-        .collect();
-    let mut warnings: Vec<&str> = messages
-        .iter()
-        .filter_map(|message| message.pointer("/message/rendered")?.as_str())
-        .collect();
+    let messages = messages.lines().map(serde_json::from_str);
+    let messages: Vec<Value> = messages.filter_map(Result::ok).collect();
+    let warning = |message: &Value| {
+        message
+            .pointer("/message/rendered")?
+            .as_str()
+            .map(str::to_owned)
+    };
+    let mut warnings: Vec<String> = messages.iter().filter_map(warning).collect();
     // A library is compiled twice, so each warning appears twice.
     warnings.sort_unstable();
     warnings.dedup();
-    let warnings = warnings.join("\n");
     if is_built {
-        Ok((messages, warnings))
-    } else {
-        Err(format!("it cannot be built\n{warnings}"))
+        return Ok((messages, warnings));
     }
+    Err(format!("it cannot be built\n{}", warnings.join("\n")))
 }
 
 /// Builds Arrow's tables with the test of their decisions, the integration of Restate and the extension module of Python.
 fn build_rest() -> Result<(), String> {
-    let arguments = [&["build", "--lib", "--tests"], REST.as_slice()].concat();
-    let (messages, warnings) = compiled(&arguments)?;
+    let (messages, warnings) = compiled(&format!("build --lib --tests {REST}"))?;
     REST_BUILT.get_or_init(|| messages);
-    none(warnings)
+    no_problems("warnings of the build:", &warnings)
 }
 
 /// Runs the doc tests of the packages of [`SECOND_BUILD`].
-///
-/// # Errors
-/// Returns an error if one fails.
 pub(crate) fn examples_of_rest() -> Result<(), String> {
-    let mut examples = linting_cargo(&["test", "--doc"]);
-    step("examples of tables and Restate", examples.args(REST))
-}
-
-/// Returns an error if there are warnings.
-fn none(warnings: String) -> Result<(), String> {
-    if warnings.is_empty() {
-        Ok(())
-    } else {
-        Err(warnings)
-    }
+    let mut examples = linting_cargo(&format!("test --doc {REST}"));
+    step("examples of tables and Restate", &mut examples)
 }
 
 /// Builds everything and returns the jobs of the programs.
 fn built(all: bool) -> Result<Vec<Job>, String> {
-    let selection = [&["--workspace"], WITHOUT.as_slice(), &FEATURES].concat();
-    let tests = [&["test", "--no-run"], selection.as_slice()].concat();
-    let (messages, warnings) = compiled(&tests)?;
+    let (messages, warnings) = compiled(&format!("test --no-run {SELECTION}"))?;
     // The programs that other groups start.
-    let mut programs =
-        linting_cargo(&["build", "--bin", "load", "--bin", "plaincall-bench-gateway"]);
-    step("other programs", programs.args(&selection))?;
+    let programs = format!("build --bin load --bin plaincall-bench-gateway {SELECTION}");
+    step("other programs", &mut linting_cargo(&programs))?;
     let data = passed::of_data(&root());
-    let mut jobs: Vec<Job> = messages
-        .iter()
-        .filter_map(Program::new)
+    let programs = messages.iter().filter_map(Program::new);
+    let mut jobs: Vec<Job> = programs
         .flat_map(|program| program.jobs(all, &data))
         .collect();
     // `--doc` ignores that `interleave` disables its doc tests, which are those of `plaincall` again.
-    let mut examples = linting_cargo(&["test", "--doc"]);
-    examples.args(&selection);
-    examples.args(["--", "--skip", "testing/interleave/"]);
+    let examples = format!("test --doc {SELECTION} -- --skip testing/interleave/");
+    let examples = linting_cargo(&examples);
     let libraries = messages.iter().filter(|message| {
         message.pointer("/target/doctest").and_then(Value::as_bool) == Some(true)
     });
     let libraries = libraries.filter_map(|message| message.pointer("/filenames/0")?.as_str());
-    let libraries: String = libraries
-        .map(|path| passed::of_file(Path::new(path)))
-        .collect();
+    let libraries = libraries.map(|path| passed::of_file(Path::new(path)));
+    let libraries: String = libraries.collect();
     let load = target().join("debug/load");
     let load_state = passed::of_file(&load);
     // The tests run nevertheless.
-    jobs.push(Job::new(GROUP, "warnings of the build", 900, || {
-        none(warnings)
-    }));
+    let warned = move || no_problems("warnings:", &warnings);
     jobs.extend([
+        Job::new(GROUP, "warnings of the build", 900, warned),
         job(all, "examples in documents", examples, libraries + &data),
         job(all, "load", Command::new(load), load_state),
     ]);
@@ -277,10 +227,8 @@ impl<'a> Program<'a> {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.executable);
-        command
-            .args(arguments)
-            .current_dir(self.package)
-            .env("CARGO_MANIFEST_DIR", self.package);
+        command.args(arguments).current_dir(self.package);
+        command.env("CARGO_MANIFEST_DIR", self.package);
         command
     }
 
