@@ -92,12 +92,12 @@ fn assemble(root: &Path, source: &Path) -> Result<(), String> {
             }
             let target = normal(&folder.join(path));
             if root.join(&target).is_dir() {
-                page_text = without_link(&page_text, link);
+                page_text = without_link(&page_text, &link);
             } else if !has_extension(&target, "md") {
                 let from = root.join(&target);
                 write(&source.join(target), fs::read(&from).map_err(at(&from))?)?;
             } else {
-                let to = format!("]({})", renamed(link));
+                let to = format!("]({})", renamed(&link));
                 page_text = page_text.replace(&format!("]({link})"), &to);
             }
         }
