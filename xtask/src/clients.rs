@@ -14,20 +14,9 @@ use crate::{dist, node, python};
 const FOLDER: &str = "crates/gateway/clients";
 
 /// Clients of Node, and agents and SDKs of Python. Agents run calls whose arguments are invalid JSON; SDKs of agents reject them.
-const NODE: [&str; 5] = [
-    "anthropic_client.mjs",
-    "openai_client.mjs",
-    "openai_responses.mjs",
-    "ai_sdk.mjs",
-    "task.mjs",
-];
-const PYTHON: [&str; 4] = [
-    "anthropic_client.py",
-    "openai_client.py",
-    "openai_responses.py",
-    "langchain_client.py",
-];
-const AGENT_SDKS: [&str; 2] = ["openai_agents_agent.py", "pydantic_ai_agent.py"];
+const NODE: &str = "anthropic_client.mjs openai_client.mjs openai_responses.mjs ai_sdk.mjs";
+const PYTHON: &str = "anthropic_client.py openai_client.py openai_responses.py langchain_client.py";
+const AGENT_SDKS: &str = "openai_agents_agent.py pydantic_ai_agent.py";
 
 /// The program with generated conversations, and their number.
 const CONVERSATIONS: &str = "conversations.py";
@@ -56,7 +45,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         job("agents of Python", 60, python::UV, agents),
         job("SDKs of agents", 60, python::UV, || {
             let python = installed("agent_sdks.txt", "agent-sdks")?;
-            run_all(&python, &folder(), &AGENT_SDKS, &TASK)
+            run_all(&python, &folder(), AGENT_SDKS, &TASK)
         }),
     ]
 }
@@ -69,7 +58,7 @@ fn folder() -> PathBuf {
 fn run_all(
     runner: &Path,
     folder: &Path,
-    programs: &[&str],
+    programs: &str,
     task: &[(&str, &str)],
 ) -> Result<(), String> {
     let gateway = |(replies, arguments): &(&str, &str)| {
@@ -85,7 +74,7 @@ fn run_all(
     };
     let gateways = task.iter().map(gateway);
     let gateways = gateways.collect::<Result<Vec<Server>, String>>()?;
-    for program in programs {
+    for program in programs.split(' ') {
         let mut command = Command::new(runner);
         // No compiled files in the sources.
         command.env("PYTHONDONTWRITEBYTECODE", "1");
@@ -99,8 +88,8 @@ fn run_all(
 }
 
 fn node() -> Result<(), String> {
-    let installed = node::member(FOLDER, &NODE)?;
-    run_all(Path::new("node"), &installed, &NODE[..4], &TASK)
+    let installed = node::member(FOLDER, &format!("task.mjs {NODE}"))?;
+    run_all(Path::new("node"), &installed, NODE, &TASK)
 }
 
 /// Installs a list of packages, and returns the interpreter that has them.
@@ -111,7 +100,7 @@ fn installed(list: &str, name: &str) -> Result<PathBuf, String> {
 
 fn python_clients() -> Result<(), String> {
     let python = installed("requirements.txt", "python")?;
-    run_all(&python, &folder(), &PYTHON, &TASK)?;
+    run_all(&python, &folder(), PYTHON, &TASK)?;
     let mut conversations = Command::new(&python);
     conversations.arg("-B").arg(folder().join(CONVERSATIONS));
     step(CONVERSATIONS, conversations.arg(dist::command()).arg(COUNT))
@@ -119,6 +108,6 @@ fn python_clients() -> Result<(), String> {
 
 fn agents() -> Result<(), String> {
     let python = installed("agents.txt", "agents")?;
-    run_all(&python, &folder(), &["llama_index_agent.py"], &TASK)?;
-    run_all(&python, &folder(), &["smolagents_agent.py"], &FINAL_TASK)
+    run_all(&python, &folder(), "llama_index_agent.py", &TASK)?;
+    run_all(&python, &folder(), "smolagents_agent.py", &FINAL_TASK)
 }

@@ -10,11 +10,6 @@ use crate::step::{skipped, step, succeeds};
 use crate::workspace::{command, root};
 use crate::{node, suites};
 
-/// The test of the published agent that each run has, those of a nightly run, and that of a program that the user names.
-const DAILY: [&str; 1] = ["opencode"];
-const NIGHTLY: [&str; 2] = ["qwen_code", "codex_cli"];
-const CLAUDE_CODE: &str = "claude_code";
-
 /// The words that start a command in its own network and process namespace.
 const ISOLATED: &str =
     "unshare --map-root-user --net --pid --fork --kill-child --mount-proc sh -ec";
@@ -26,23 +21,19 @@ fn isolated() -> Command {
     command
 }
 
-/// Returns the job of an ordinary run.
-pub(crate) fn job() -> Job {
-    agents("coding-agents", "opencode", || test(&DAILY, None)).least_tests(1)
-}
-
-/// Returns the job of a nightly run.
-pub(crate) fn nightly() -> Job {
-    agents("other-coding-agents", "qwen-code and Codex", || {
-        test(&NIGHTLY, None)
-    })
-    .least_tests(2)
+/// Returns the jobs of ordinary and nightly runs.
+pub(crate) fn jobs() -> Vec<Job> {
+    let other = || test(&["qwen_code", "codex_cli"], None);
+    vec![
+        agents("coding-agents", "opencode", || test(&["opencode"], None)).least_tests(1),
+        agents("other-coding-agents", "qwen-code and Codex", other).least_tests(2),
+    ]
 }
 
 /// Returns the job that runs Claude Code, which the user has installed.
 pub(crate) fn claude_code(program: String) -> Job {
     agents("claude-code", "Claude Code", move || {
-        test(&[CLAUDE_CODE], Some(&program))
+        test(&["claude_code"], Some(&program))
     })
 }
 

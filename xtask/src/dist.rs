@@ -33,14 +33,8 @@ const COMPLETIONS: [(&str, &str); 5] = [
     ("powershell", "_plaincall.ps1"),
 ];
 /// The files and folders of the repository in the archive. The first example needs no other files.
-const INCLUDED: [&str; 6] = [
-    "README.md",
-    "CHANGELOG.md",
-    "LICENSE-APACHE",
-    "LICENSE-MIT",
-    "THIRD-PARTY-NOTICES",
-    "examples/harbour",
-];
+const INCLUDED: &str =
+    "README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT THIRD-PARTY-NOTICES examples/harbour";
 pub(crate) const CHECKSUMS: &str = "SHA256SUMS";
 /// The version of the workspace.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -65,7 +59,7 @@ static BUILT: OnceLock<Packages> = OnceLock::new();
 /// Returns the job that builds the files with a profile into `target/dist`, and prints their sizes and checksums. Elsewhere than on
 /// x86-64 Linux it only builds the command.
 pub(crate) fn job(profile: &'static str) -> Job {
-    let job = Job::new("builds", RELEASE, 300, move || {
+    let job = Job::new(RELEASE, RELEASE, 300, move || {
         if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
             let build = format!("build --package plaincall-cli --profile {profile}");
             step("build of plaincall", &mut cargo(&build))?;
@@ -218,7 +212,7 @@ fn archive(from: &Path, staging: &Path) -> Result<(String, PathBuf), String> {
     copy(from, &folder)?;
     let program = folder.join("plaincall");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).map_err(at(&program))?;
-    for file in INCLUDED {
+    for file in INCLUDED.split(' ') {
         let to = folder.join(file);
         copy(&root().join(file), to.parent().unwrap_or(&folder))?;
     }

@@ -13,28 +13,21 @@ use crate::workspace::{at, command, root, target};
 use crate::{node, python, suites};
 
 /// The programs for llama.cpp. The last file keeps npm from installing llama.cpp for other machines.
-const NODE: [&str; 4] = [
-    "llama_cpp_verdicts.mjs",
-    "constrained_replies.mjs",
-    "random_model.mjs",
-    ".npmrc",
-];
+const NODE: &str = "llama_cpp_verdicts.mjs constrained_replies.mjs random_model.mjs .npmrc";
 /// How many random grammars and requests there are: in an ordinary run, and in a nightly one. A model with random weights answers
 /// the requests through the gateway.
 const SHARE: [&str; 2] = ["50", "50"];
 const ALL: [&str; 2] = ["200", "200"];
 
-/// Returns the job of an ordinary run: it compares the verdicts of `XGrammar` and llama.cpp with those of llguidance, and
-/// checks texts that `XGrammar` writes.
-pub(crate) fn job() -> Job {
-    engines("engines", "engines with grammars", 90, || compare(SHARE))
-}
-
-/// Returns the job of a nightly run.
-pub(crate) fn nightly() -> Job {
-    engines("all-engine-texts", "all texts of engines", 200, || {
-        compare(ALL)
-    })
+/// Returns the jobs of ordinary and nightly runs: they compare the verdicts of `XGrammar` and llama.cpp with those of llguidance, and
+/// check texts that `XGrammar` writes.
+pub(crate) fn jobs() -> Vec<Job> {
+    let ordinary = || compare(SHARE);
+    let nightly = || compare(ALL);
+    vec![
+        engines("engines", "engines with grammars", 90, ordinary),
+        engines("all-engine-texts", "all texts of engines", 200, nightly),
+    ]
 }
 
 /// Returns the job that prints how long `XGrammar` and llguidance take for the tools of a coding agent.
@@ -54,17 +47,17 @@ fn engines(group: &'static str, name: &str, seconds: u32, work: fn() -> Result<(
 
 fn compare([cases, requests]: [&str; 2]) -> Result<(), String> {
     let (engines, installed) = folders(&format!("engines-{cases}"))?;
-    node::install("install", &engines, &NODE, &installed)?;
+    node::install("install", &engines, NODE, &installed)?;
     tests("write_texts", &installed, cases)?;
     let mut xgrammar = program(&engines, "xgrammar_verdicts.py")?;
     step("XGrammar", xgrammar.arg(&installed))?;
     let mut llama = command("node");
-    llama.arg(installed.join(NODE[0]));
+    llama.arg(installed.join("llama_cpp_verdicts.mjs"));
     step("llama.cpp", llama.arg(&installed))?;
     tests("texts_of_xgrammar_are_valid", &installed, cases)?;
     let mut replies = command("node");
     replies
-        .arg(installed.join(NODE[1]))
+        .arg(installed.join("constrained_replies.mjs"))
         .arg(suites::plaincall());
     step("llama.cpp behind the gateway", replies.arg(requests))
 }

@@ -4,9 +4,9 @@
 //! starts with the inputs in `fuzz/corpus`, those of earlier runs, and seeds from the specification's examples, the vectors
 //! of native mode and the payloads of `wire`. New inputs stay in the build folder; `--keep` adds them, minimised, to the corpus.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::pool::Job;
 use crate::step::{output, report, skipped, step, succeeds};
@@ -90,17 +90,19 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     report!("== fuzz: {} targets, {seconds} s each", targets.len());
     let mut failed = Vec::new();
     for few in targets.chunks(std::thread::available_parallelism().map_or(1, usize::from)) {
-        let one = |name: &String| Target::new(&programs, name)?.run(seconds, keeps);
-        let ran: Vec<Result<String, String>> = std::thread::scope(|scope| {
-            let started = few.iter().map(|name| scope.spawn(move || one(name)));
-            let started: Vec<_> = started.collect();
-            let ended = started.into_iter().map(std::thread::ScopedJoinHandle::join);
-            ended
-                .map(|it| it.unwrap_or_else(|_| Err("it panicked".to_owned())))
-                .collect()
-        });
-        for (name, ran) in few.iter().zip(ran) {
-            match ran {
+        let start = |name: &String| start(&programs.join(name), &folders(name)?, seconds);
+        let started = few.iter().map(start).collect::<Result<Vec<_>, _>>()?;
+        for (name, process) in few.iter().zip(started) {
+            let (program, folders) = (programs.join(name), folders(name)?);
+            let kept = summary(process, &program, &folders).and_then(|summary| {
+                let kept = if keeps {
+                    keep(&program, &folders)?
+                } else {
+                    String::new()
+                };
+                Ok(summary + &kept)
+            });
+            match kept {
                 Ok(summary) => report!("   {name}: {summary}"),
                 Err(error) => failed.push(format!("{name}: {error}")),
             }
@@ -134,79 +136,70 @@ fn build(targets: &[String]) -> Result<PathBuf, String> {
     Ok(folder.join(host).join("release"))
 }
 
-/// A program and its folders.
-struct Target {
-    program: PathBuf,
-    /// The corpus in the repository.
-    corpus: PathBuf,
-    /// Inputs from earlier runs.
-    found: PathBuf,
-    seeds: PathBuf,
-    artifacts: PathBuf,
+/// Returns the folders of a target: for inputs of earlier runs, the corpus in the repository, the seeds, and inputs that failed.
+fn folders(name: &str) -> Result<[PathBuf; 4], String> {
+    let (target, fuzz) = (target(), root().join("fuzz"));
+    let (found, seeds) = (target.join("fuzz-found"), target.join("fuzz-seeds"));
+    let folders = [found, fuzz.join("corpus"), seeds, fuzz.join("artifacts")];
+    let folders = folders.map(|folder| folder.join(name));
+    for folder in &folders {
+        fs::create_dir_all(folder).map_err(at(folder))?;
+    }
+    Ok(folders)
 }
 
-impl Target {
-    fn new(programs: &Path, name: &str) -> Result<Self, String> {
-        let folder = |place: PathBuf| {
-            let folder = place.join(name);
-            fs::create_dir_all(&folder).map_err(at(&folder))?;
-            Ok::<_, String>(folder)
-        };
-        Ok(Self {
-            program: programs.join(name),
-            corpus: folder(root().join("fuzz/corpus"))?,
-            found: folder(target().join("fuzz-found"))?,
-            seeds: folder(target().join("fuzz-seeds"))?,
-            artifacts: folder(root().join("fuzz/artifacts"))?,
-        })
+/// Starts a target. Its messages go into a file beside its first folder.
+fn start(program: &Path, folders: &[PathBuf; 4], seconds: u64) -> Result<Child, String> {
+    let log = folders[0].with_extension("log");
+    let dictionary = root().join("fuzz/markers.dict");
+    let mut fuzz = Command::new(program);
+    // New inputs go into the first folder. Former failures are repeated in every run.
+    fuzz.args(folders)
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-dict={}", dictionary.display()))
+        .arg(format!("-artifact_prefix={}/", folders[3].display()))
+        .args(["-timeout=30", "-rss_limit_mb=1024", "-print_final_stats=1"]);
+    if seconds == SECONDS {
+        // Short runs use the same seed; longer runs use new ones.
+        fuzz.arg("-seed=1");
     }
+    fuzz.stdin(Stdio::null()).stdout(Stdio::null());
+    fuzz.stderr(File::create(&log).map_err(at(&log))?);
+    fuzz.spawn().map_err(at(program))
+}
 
-    /// Runs the target and returns a summary.
-    fn run(&self, seconds: u64, keeps: bool) -> Result<String, String> {
-        let (program, artifacts) = (self.program.display(), self.artifacts.display());
-        let dictionary = root().join("fuzz/markers.dict");
-        let mut fuzz = Command::new(&self.program);
-        // New inputs go into the first folder. Former failures are repeated in every run.
-        fuzz.args([&self.found, &self.corpus, &self.seeds, &self.artifacts])
-            .arg(format!("-max_total_time={seconds}"))
-            .arg(format!("-dict={}", dictionary.display()))
-            .arg(format!("-artifact_prefix={artifacts}/"))
-            .args(["-timeout=30", "-rss_limit_mb=1024", "-print_final_stats=1"])
-            .stdin(Stdio::null());
-        if seconds == SECONDS {
-            // Short runs use the same seed; longer runs use new ones.
-            fuzz.arg("-seed=1");
-        }
-        let output = fuzz.output().map_err(at(&self.program))?;
-        let printed = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<&str> = printed.lines().collect();
-        if !output.status.success() {
-            let end = lines[lines.len().saturating_sub(60)..].join("\n");
-            let again = format!("reproduce it with `{program} {artifacts}/<file>`");
-            return Err(format!("{again}\n{end}"));
-        }
+/// Waits for the end of a target, and returns a summary.
+fn summary(mut process: Child, program: &Path, folders: &[PathBuf; 4]) -> Result<String, String> {
+    let status = process.wait().map_err(at(program))?;
+    let printed = fs::read(folders[0].with_extension("log")).map_err(at(program))?;
+    let printed = String::from_utf8_lossy(&printed);
+    let lines: Vec<&str> = printed.lines().collect();
+    if status.success() {
         let runs = "stat::number_of_executed_units:";
         let runs = lines.iter().find_map(|line| line.strip_prefix(runs));
-        let summary = format!("{} runs", runs.unwrap_or("?").trim());
-        let kept = if keeps { self.keep()? } else { String::new() };
-        Ok(summary + &kept)
+        return Ok(format!("{} runs", runs.unwrap_or("?").trim()));
     }
+    let end = lines[lines.len().saturating_sub(60)..].join("\n");
+    let (program, artifacts) = (program.display(), folders[3].display());
+    Err(format!(
+        "reproduce it with `{program} {artifacts}/<file>`\n{end}"
+    ))
+}
 
-    /// Rewrites the corpus with a minimal set of inputs that keeps the coverage of all known ones. Returns a summary.
-    fn keep(&self) -> Result<String, String> {
-        let kept = new_folder(&self.found.with_extension("kept"))?;
-        let mut merge = Command::new(&self.program);
-        merge.args(MERGE.split(' ')).stdin(Stdio::null());
-        output(merge.args([&kept, &self.corpus, &self.found, &self.seeds]))?;
-        new_folder(&self.corpus)?;
-        let (mut count, mut bytes) = (0, 0);
-        for path in entries(&kept)? {
-            let to = self.corpus.join(path.file_name().unwrap_or_default());
-            bytes += fs::copy(&path, &to).map_err(at(&to))?;
-            count += 1;
-        }
-        Ok(format!(", {count} inputs kept, {bytes} bytes"))
+/// Rewrites the corpus with a minimal set of inputs that keeps the coverage of all known ones. Returns a summary.
+fn keep(program: &Path, [found, corpus, seeds, _]: &[PathBuf; 4]) -> Result<String, String> {
+    let kept = new_folder(&found.with_extension("kept"))?;
+    let mut merge = Command::new(program);
+    merge.args(MERGE.split(' ')).stdin(Stdio::null());
+    output(merge.args([&kept, corpus, found, seeds]))?;
+    new_folder(corpus)?;
+    let (mut count, mut bytes) = (0, 0);
+    for path in entries(&kept)? {
+        let to = corpus.join(path.file_name().unwrap_or_default());
+        bytes += fs::copy(&path, &to).map_err(at(&to))?;
+        count += 1;
     }
+    Ok(format!(", {count} inputs kept, {bytes} bytes"))
 }
 
 /// Writes the seeds: the examples of the specification, the vectors of native mode, and messages of servers and clients.

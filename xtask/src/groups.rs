@@ -76,14 +76,6 @@ pub(crate) fn run_job(job: Job, profile: &'static str) -> Result<(), String> {
     pool::run(pool::selected(jobs, &[group])?, None)
 }
 
-/// Runs one job with what it needs, by its name.
-///
-/// # Errors
-/// Returns an error if there is no such job, or lists the failed jobs.
-pub(crate) fn run_named(name: &'static str, profile: &'static str) -> Result<(), String> {
-    pool::run(pool::with_needs(all(profile), &[name])?, None)
-}
-
 /// The nightly group of today.
 fn of_today() -> &'static str {
     let days = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -128,23 +120,22 @@ fn all(profile: &'static str) -> Vec<Job> {
         deny::job(),
         site::job(),
         installed::job(),
-        coding_agents::job(),
-        coding_agents::nightly(),
         mcp::job(),
-        engines::job(),
-        engines::nightly(),
         restate::job(),
         deployment::job(),
         soak("long-soak", "300".to_owned()),
         fuzz::job(),
     ]);
-    jobs.extend(inspector::jobs());
-    jobs.extend(browser::jobs());
-    jobs.extend(clients::jobs());
-    jobs.extend(python_package::jobs());
-    jobs.extend(python_package::nightly());
-    jobs.extend(npm::jobs());
-    jobs.extend(npm::nightly());
+    let more = [
+        inspector::jobs(),
+        browser::jobs(),
+        clients::jobs(),
+        coding_agents::jobs(),
+        engines::jobs(),
+        python_package::jobs(),
+        npm::jobs(),
+    ];
+    jobs.extend(more.into_iter().flatten());
     jobs
 }
 

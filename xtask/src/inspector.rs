@@ -16,17 +16,8 @@ const SOURCE: &str = "inspector";
 /// The parts of the page that that of `show` has too.
 const SHARED: &str = "crates/report/src/page";
 /// The files and folders that the build and the tests read.
-const FILES: [&str; 9] = [
-    "tsconfig.json",
-    "page.tsconfig.json",
-    "page.html",
-    "style.css",
-    "elements.mjs",
-    "build.mjs",
-    "src",
-    "example",
-    "tests",
-];
+const FILES: &str =
+    "tsconfig.json page.tsconfig.json page.html style.css elements.mjs build.mjs src example tests";
 /// The most bytes that the page may have.
 const MOST: u64 = 1_800_000;
 
@@ -34,7 +25,7 @@ const MOST: u64 = 1_800_000;
 pub(crate) fn jobs() -> Vec<Job> {
     let tests = Job::new("inspector", "inspector in Chromium", 90, test);
     vec![
-        Job::new("builds", PAGE, 20, build).needs(&[wasm::MODULES]),
+        Job::new(PAGE, PAGE, 20, build).needs(&[wasm::MODULES]),
         tests
             .needs(&[PAGE, browser::CHROMIUM, suites::BUILD])
             .gigabytes(3),
@@ -50,7 +41,7 @@ fn test() -> Result<(), String> {
     let (Some(page), Some(chromium)) = (page(), browser::found()) else {
         return skipped("inspector", "Chromium or the page is missing");
     };
-    let tests = node::member(SOURCE, &FILES)?;
+    let tests = node::member(SOURCE, FILES)?;
     new_folder(&tests.join("pictures"))?;
     let logs = tests.join("logs");
     browser::write_logs(&logs)?;
@@ -68,7 +59,7 @@ fn build() -> Result<(), String> {
     let Some(core) = wasm::module("inspector.wasm") else {
         return Ok(());
     };
-    let folder = node::member(SOURCE, &FILES)?;
+    let folder = node::member(SOURCE, FILES)?;
     for name in ["page", "types"] {
         // It may not exist yet.
         let _ = fs::remove_dir_all(folder.join(name));

@@ -105,7 +105,7 @@ fn main() -> ExitCode {
         ["python", "soak", seconds] => {
             groups::run_job(python_package::soak((*seconds).to_owned()), QUICK)
         }
-        ["inspector", "build"] => groups::run_named(inspector::PAGE, QUICK),
+        ["inspector", "build"] => groups::run(&[inspector::PAGE], None),
         ["coding-agents", "--claude-code", program] => {
             groups::run_job(coding_agents::claude_code((*program).to_owned()), QUICK)
         }
@@ -126,11 +126,11 @@ fn main() -> ExitCode {
         ["bench", rest @ ..] if rest.first() != Some(&"parsers") => bench(rest),
         ["promises"] => promises::keep(&root, None),
         ["promises", word] => promises::keep(&root, Some(word)),
-        ["dist"] => groups::run_named(dist::RELEASE, DIST),
+        ["dist"] => groups::run_job(dist::job(DIST), DIST),
         ["installed", "dist"] => groups::run_job(installed::job(), DIST),
         ["docs"] => docs(),
         ["pictures"] => {
-            groups::run_named(inspector::PAGE, QUICK).and_then(|()| pictures::record(&root))
+            groups::run(&[inspector::PAGE], None).and_then(|()| pictures::record(&root))
         }
         [first, ..] if !first.starts_with('-') => groups::run(&words, None),
         _ => {

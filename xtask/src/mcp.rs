@@ -16,7 +16,7 @@ const SERVER: &str = "@modelcontextprotocol/server-everything/dist/index.js";
 /// Returns the job that calls the server's tools over both transports, and runs the client against Plaincall's server.
 pub(crate) fn job() -> Job {
     let job = Job::new("mcp", "MCP", 20, || {
-        let installed = node::member(CLIENTS, &[CLIENT])?;
+        let installed = node::member(CLIENTS, CLIENT)?;
         let mut server = suites::program("agent")?;
         server.args(["mcp::", "--ignored"]);
         server.env("MCP_EVERYTHING", node::packages().join(SERVER));

@@ -15,6 +15,7 @@ pub(crate) const PACKAGES: &str = "packages of Node";
 /// The file that lists the folders of the workspace.
 const MANIFEST: &str = "package.json";
 const LOCK: &str = "package-lock.json";
+const FILES: &str = "package.json package-lock.json";
 
 /// Returns the job that installs the workspace.
 pub(crate) fn job() -> Job {
@@ -23,20 +24,20 @@ pub(crate) fn job() -> Job {
         let manifest: Value = manifest.map_err(|error| format!("{MANIFEST}: {error}"))?;
         let members = manifest["workspaces"].as_array();
         for name in members.into_iter().flatten().filter_map(Value::as_str) {
-            member(name, &[MANIFEST])?;
+            member(name, MANIFEST)?;
         }
         let lock = |folder: PathBuf| fs::read(folder.join(LOCK)).ok();
         let is_installed = packages().join(".package-lock.json").is_file();
         if is_installed && lock(folder()) == lock(root()) {
             return Ok(());
         }
-        install("ci", &root(), &[], &folder())
+        install("ci", &root(), "", &folder())
     })
 }
 
 /// Returns the folder of a member of the workspace, with copies of these programs and folders: Node looks for packages in the folders
 /// above a program. [`PACKAGES`] must have passed.
-pub(crate) fn member(source: &str, programs: &[&str]) -> Result<PathBuf, String> {
+pub(crate) fn member(source: &str, programs: &str) -> Result<PathBuf, String> {
     let folder = folder().join(source);
     copies(&root().join(source), programs, &folder)?;
     Ok(folder)
@@ -56,11 +57,11 @@ fn folder() -> PathBuf {
 pub(crate) fn install(
     how: &str,
     source: &Path,
-    programs: &[&str],
+    programs: &str,
     folder: &Path,
 ) -> Result<(), String> {
     copies(source, programs, folder)?;
-    copies(source, &[MANIFEST, LOCK], folder)?;
+    copies(source, FILES, folder)?;
     // Scripts of packages are not run.
     let options = "--silent --no-audit --no-fund --ignore-scripts";
     let mut npm = command(&format!("npm {how} {options}"));
@@ -68,8 +69,8 @@ pub(crate) fn install(
 }
 
 /// Copies files and folders of `source`, and replaces earlier copies.
-fn copies(source: &Path, names: &[&str], folder: &Path) -> Result<(), String> {
-    for name in names {
+fn copies(source: &Path, names: &str, folder: &Path) -> Result<(), String> {
+    for name in names.split_whitespace() {
         let old = folder.join(name);
         if old.is_dir() {
             fs::remove_dir_all(&old).map_err(at(&old))?;

@@ -13,21 +13,10 @@ use crate::workspace::{at, cargo, entries, name_below, write};
 /// The file.
 const FILE: &str = "THIRD-PARTY-NOTICES";
 /// The target platforms of the command.
-const TARGETS: [&str; 4] = [
-    "x86_64-unknown-linux-gnu",
-    "aarch64-unknown-linux-gnu",
-    "x86_64-apple-darwin",
-    "aarch64-apple-darwin",
-];
+const TARGETS: &str =
+    "x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-apple-darwin aarch64-apple-darwin";
 /// The beginnings of file names with licences and notices, in lower case.
-const NAMES: [&str; 6] = [
-    "licence",
-    "license",
-    "copying",
-    "notice",
-    "unlicense",
-    "copyright",
-];
+const NAMES: &str = "licence license copying notice unlicense copyright";
 const HEAD: &str = "\
 Third-party notices
 
@@ -81,7 +70,7 @@ fn notices() -> Result<String, String> {
 fn contained() -> Result<BTreeSet<Package>, String> {
     let mut tree = cargo("tree --locked --prefix=none --format={p} --edges=normal,no-proc-macro");
     tree.args(["--package=plaincall-cli", "--package=plaincall-python"]);
-    tree.args(TARGETS.iter().flat_map(|target| ["--target", target]));
+    tree.args(TARGETS.split(' ').flat_map(|target| ["--target", target]));
     let package = |line: &str| {
         let mut words = line.split_whitespace();
         let package = format!("{} {}", words.next()?, words.next()?.strip_prefix('v')?);
@@ -94,7 +83,7 @@ fn contained() -> Result<BTreeSet<Package>, String> {
 /// Returns the licence and the source folder of every package.
 fn known() -> Result<BTreeMap<Package, (String, PathBuf)>, String> {
     let mut metadata = cargo("metadata --locked --format-version 1");
-    let platforms = TARGETS.iter();
+    let platforms = TARGETS.split(' ');
     metadata.args(platforms.flat_map(|target| ["--filter-platform", target]));
     let metadata: Value =
         serde_json::from_str(&output(&mut metadata)?).map_err(|error| error.to_string())?;
@@ -113,7 +102,9 @@ fn known() -> Result<BTreeMap<Package, (String, PathBuf)>, String> {
 fn licence_texts(licence: &str, folder: &Path) -> Result<Vec<String>, String> {
     let mut files = entries(folder)?;
     let name = |path: &PathBuf| name_below(folder, path).to_lowercase();
-    files.retain(|path| path.is_file() && NAMES.iter().any(|known| name(path).starts_with(known)));
+    files.retain(|path| {
+        path.is_file() && NAMES.split(' ').any(|known| name(path).starts_with(known))
+    });
     files.sort_by_key(name);
     let alternatives = licence.replace('/', " OR ");
     let may_choose = !alternatives.contains(" AND ") && alternatives.split(" OR ").count() > 1;

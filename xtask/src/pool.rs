@@ -3,7 +3,7 @@
 //!
 //! Each job prints into a log of its own, which is shown if it fails. The minutes of a group are printed when its last job ends.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -33,13 +33,10 @@ pub(crate) struct Job {
     shows_log: bool,
     /// The least number of tests that its log states: a filter that matches nothing is an error.
     least_tests: u64,
-    status: Status,
-}
-
-enum Status {
-    Waiting(Work),
-    Running,
-    Ended(Outcome),
+    /// `None` if it has begun.
+    work: Option<Work>,
+    /// `None` if it has not ended.
+    outcome: Option<Outcome>,
 }
 
 /// The result of a job: its seconds, those of its processes, and the number of its tests.
@@ -79,7 +76,8 @@ impl Job {
             is_only_needed: false,
             shows_log: false,
             least_tests: 0,
-            status: Status::Waiting(Box::new(work)),
+            work: Some(Box::new(work)),
+            outcome: None,
         }
     }
 
@@ -116,59 +114,42 @@ impl Job {
         self
     }
 
-    fn is_waiting(&self) -> bool {
-        matches!(self.status, Status::Waiting(_))
-    }
-
     fn is_running(&self) -> bool {
-        matches!(self.status, Status::Running)
-    }
-
-    fn outcome(&self) -> Option<&Outcome> {
-        match &self.status {
-            Status::Ended(outcome) => Some(outcome),
-            _ => None,
-        }
+        self.work.is_none() && self.outcome.is_none()
     }
 
     /// Returns whether it has passed, if it has ended.
     fn has_passed(&self) -> Option<bool> {
-        self.outcome().map(|outcome| outcome.has_passed)
+        self.outcome.as_ref().map(|outcome| outcome.has_passed)
     }
 }
 
 /// Returns the jobs of these groups, and those that they need.
-pub(crate) fn selected(jobs: Vec<Job>, groups: &[&str]) -> Result<Vec<Job>, String> {
-    let has_jobs = |name: &&&str| jobs.iter().any(|job| job.group == **name);
-    if let Some(unknown) = groups.iter().find(|name| !has_jobs(name)) {
-        let mut names: Vec<&str> = jobs.iter().map(|job| job.group).collect();
-        names.sort_unstable();
-        names.dedup();
-        let names = names.join(", ");
-        return Err(format!("there is no group `{unknown}`: {names}"));
+pub(crate) fn selected(mut jobs: Vec<Job>, groups: &[&str]) -> Result<Vec<Job>, String> {
+    if let Some(unknown) = groups
+        .iter()
+        .find(|name| jobs.iter().all(|job| job.group != **name))
+    {
+        let known: BTreeSet<&str> = jobs.iter().map(|job| job.group).collect();
+        let known = Vec::from_iter(known).join(", ");
+        return Err(format!("there is no group `{unknown}`: {known}"));
     }
-    let of_groups = jobs.iter().filter(|job| groups.contains(&job.group));
-    let names: Vec<String> = of_groups.map(|job| job.name.clone()).collect();
-    let mut selected = with_needs(jobs, &names)?;
-    for job in &mut selected {
+    for job in &mut jobs {
         job.is_only_needed = !groups.contains(&job.group);
     }
-    Ok(selected)
-}
-
-/// Returns the jobs with these names, and those that they need.
-pub(crate) fn with_needs(jobs: Vec<Job>, names: &[impl AsRef<str>]) -> Result<Vec<Job>, String> {
-    let mut open: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    let mut wanted = HashSet::new();
+    let own = jobs.iter().filter(|job| !job.is_only_needed);
+    let mut open: Vec<&str> = own.map(|job| job.name.as_str()).collect();
+    let mut wanted = BTreeSet::new();
     while let Some(name) = open.pop() {
-        let Some(job) = jobs.iter().find(|job| job.name == name) else {
-            return Err(format!("there is no job `{name}`"));
-        };
-        open.extend(&job.needs);
+        let job = jobs.iter().find(|job| job.name == name);
+        open.extend(
+            &job.ok_or_else(|| format!("there is no job `{name}`"))?
+                .needs,
+        );
         wanted.insert(name.to_owned());
     }
-    let is_wanted = |job: &Job| wanted.contains(&job.name);
-    Ok(jobs.into_iter().filter(is_wanted).collect())
+    jobs.retain(|job| wanted.contains(&job.name));
+    Ok(jobs)
 }
 
 #[derive(Default)]
@@ -190,16 +171,13 @@ impl State {
             let is_ready = job.needs.iter().all(|need| self.passed(need) == Some(true));
             // A job that needs more than there is runs alone.
             let fits = used + job.gigabytes <= gigabytes || running().next().is_none();
-            job.is_waiting() && is_ready && fits && !(compiles && job.compiles)
+            job.work.is_some() && is_ready && fits && !(compiles && job.compiles)
         };
         let places = (0..self.jobs.len()).filter(|place| can_start(&self.jobs[*place]));
         let place = places.max_by_key(|place| rank(&self.jobs, *place))?;
         let job = &mut self.jobs[place];
         self.begun.entry(job.group).or_insert_with(Instant::now);
-        match std::mem::replace(&mut job.status, Status::Running) {
-            Status::Waiting(work) => Some((place, work)),
-            _ => None,
-        }
+        Some((place, job.work.take()?))
     }
 
     /// Returns whether a job has passed, if it has ended.
@@ -209,27 +187,28 @@ impl State {
     }
 
     fn fail_dependents(&mut self) {
-        let failed = |state: &Self, job: &Job| {
-            let mut needs = job.needs.iter().filter(|_| job.is_waiting());
-            needs
-                .find(|need| state.passed(need) == Some(false))
-                .copied()
-        };
-        while let Some((place, need)) =
-            (0..self.jobs.len()).find_map(|place| Some((place, failed(self, &self.jobs[place])?)))
-        {
-            let Job { group, name, .. } = &self.jobs[place];
-            println!("   {group}: {name} NOT RUN: it needs {need}");
-            self.end(place, Outcome::default());
-        }
+        let failed = |need: &&&str| self.passed(need) == Some(false);
+        let place = self
+            .jobs
+            .iter()
+            .position(|job| job.work.is_some() && job.needs.iter().any(|need| failed(&need)));
+        let Some(place) = place else { return };
+        let Job {
+            group, name, needs, ..
+        } = &self.jobs[place];
+        let needs: Vec<&&str> = needs.iter().filter(failed).collect();
+        println!("   {group}: {name} NOT RUN: it needs {needs:?}");
+        self.jobs[place].work = None;
+        self.end(place, Outcome::default());
+        self.fail_dependents();
     }
 
     /// Records the end of a job, and prints the line of its group if that was its last.
     fn end(&mut self, place: usize, outcome: Outcome) {
-        self.jobs[place].status = Status::Ended(outcome);
+        self.jobs[place].outcome = Some(outcome);
         let group = self.jobs[place].group;
         let mut of_group = self.jobs.iter().filter(|job| job.group == group);
-        if of_group.all(|job| job.outcome().is_some()) {
+        if of_group.all(|job| job.outcome.is_some()) {
             let line = self.line(group);
             println!("== {line}");
             self.table.push(line);
@@ -240,7 +219,7 @@ impl State {
     fn line(&self, group: &'static str) -> String {
         let of_group = self.jobs.iter().filter(|job| job.group == group);
         let mut sum = Outcome::default();
-        for outcome in of_group.clone().filter_map(Job::outcome) {
+        for outcome in of_group.clone().filter_map(|job| job.outcome.as_ref()) {
             sum.seconds += outcome.seconds;
             sum.processor += outcome.processor;
             sum.tests += outcome.tests;
@@ -258,7 +237,7 @@ impl State {
     }
 
     fn has_ended(&self) -> bool {
-        self.jobs.iter().all(|job| job.outcome().is_some())
+        self.jobs.iter().all(|job| job.outcome.is_some())
     }
 
     /// Prints the lines of the groups and the number of passed jobs, and returns the names of those that failed or still run.
@@ -408,7 +387,7 @@ fn watch(state: &Mutex<State>, changed: &Condvar, begun: Instant, limit: Duratio
             println!("== still running: {name}");
             last.iter().rev().for_each(|line| println!("{line}"));
         }
-        let waiting = locked.names(|job| job.is_waiting()).join(", ");
+        let waiting = locked.names(|job| job.work.is_some()).join(", ");
         println!("== not begun: {waiting}");
         println!("== stopped; groups so far");
         locked.print_table(begun);
@@ -420,40 +399,30 @@ fn watch(state: &Mutex<State>, changed: &Condvar, begun: Instant, limit: Duratio
 
 /// Three quarters of the memory that is free now. Default, where the system does not state it: 8.
 fn available_gigabytes() -> u32 {
-    let known = fs::read_to_string("/proc/meminfo").ok();
-    let kilobytes = known.as_deref().and_then(|known| {
-        let line = known
-            .lines()
-            .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-        line.trim().trim_end_matches(" kB").parse::<u64>().ok()
-    });
-    kilobytes.map_or(8, |kilobytes| {
-        u32::try_from(kilobytes * 3 / 4 / 1_000_000).unwrap_or(8)
-    })
+    let known = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let mut lines = known.lines();
+    let line = lines.find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let gigabytes = kilobytes.map(|kilobytes| u32::try_from(kilobytes * 3 / 4 / 1_000_000));
+    gigabytes.and_then(Result::ok).unwrap_or(8)
 }
 
 /// The number of passed tests that a log of cargo, pytest or Node states.
 fn tests(log: &str) -> u64 {
-    let before = |line: &str, end: &str| -> Option<u64> {
-        let (text, _) = line.split_once(end)?;
-        text.rsplit(|letter: char| !letter.is_ascii_digit())
-            .next()?
-            .parse()
-            .ok()
-    };
     let of_line = |line: &str| {
-        if line.starts_with("test result: ") {
-            return before(line, " passed;");
-        }
-        for start in ["# pass ", "ℹ pass "] {
-            if let Some(number) = line.strip_prefix(start) {
-                return number.trim().parse().ok();
+        let node = line
+            .strip_prefix("# pass ")
+            .or(line.strip_prefix("ℹ pass "));
+        let text = match node {
+            Some(number) => number.trim(),
+            // The last line of pytest contains the time.
+            None if line.starts_with("test result: ") || line.contains(" in ") => {
+                line.split_once(" passed")?.0
             }
-        }
-        // The last line of pytest.
-        line.contains(" in ")
-            .then(|| before(line, " passed"))
-            .flatten()
+            None => return None,
+        };
+        let number = text.rsplit(|letter: char| !letter.is_ascii_digit()).next();
+        number?.parse::<u64>().ok()
     };
     log.lines().filter_map(of_line).sum()
 }

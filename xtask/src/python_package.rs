@@ -13,7 +13,7 @@ const GROUP: &str = "python";
 const PATIENCE: [&str; 4] = ["-p", "no:cacheprovider", "-o", "faulthandler_timeout=600"];
 const PLUGINS: &str = "plugins in the code of vLLM and SGLang";
 
-/// Returns the jobs of an ordinary run. The client libraries have an environment each: they need different versions of the same
+/// Returns the jobs of ordinary and nightly runs. The client libraries have an environment each: they need different versions of the same
 /// packages.
 pub(crate) fn jobs() -> Vec<Job> {
     vec![
@@ -22,12 +22,6 @@ pub(crate) fn jobs() -> Vec<Job> {
         job(GROUP, "clients of httpx2", 60, || clients("httpx2")),
         job(GROUP, "clients of httpx", 60, || clients("httpx")),
         job(GROUP, "tables", 60, tables).gigabytes(3),
-    ]
-}
-
-/// Returns the jobs of nightly runs.
-pub(crate) fn nightly() -> Vec<Job> {
-    vec![
         job("engine-plugins", PLUGINS, 120, plugins).gigabytes(3),
         job("spark", "tables in Spark", 90, spark).gigabytes(6),
     ]

@@ -38,29 +38,21 @@ const LONG: &[(&str, u32)] = &[
 ];
 
 /// Test modules that need sockets, a terminal or a separate build, by the folder of their crate. Only `--all` runs them.
-const OUTSIDE: &[(&str, &[&str])] = &[
-    ("agent", &["builtin::pages::", "mcp::", "models::"]),
+const OUTSIDE: &[(&str, &str)] = &[
+    ("agent", "builtin::pages:: mcp:: models::"),
     (
         "cli",
-        &[
-            "command::mcp::",
-            "command::terminal::",
-            "pictures::live_view::",
-            "run::pages::",
-            "run::talk::terminals::",
-            "run::terminal::",
-            "serve::",
-        ],
+        "command::mcp:: command::terminal:: pictures::live_view:: run::pages:: run::talk::terminals:: run::terminal:: serve::",
     ),
-    ("gateway", &["serving::"]),
-    ("http", &["names_that_may_not_be_asked"]),
+    ("gateway", "serving::"),
+    ("http", "names_that_may_not_be_asked"),
     // Clippy's compiler words rustc's errors differently.
-    ("messages", &["of_the_compiler"]),
+    ("messages", "of_the_compiler"),
 ];
 
 /// Tests that measure their whole process, by the folder of their crate. They are marked as ignored, and run in a separate
 /// process.
-const ALONE: &[(&str, &[&str])] = &[("plaincall", &["dropped::", "passed_on::results_are_shared"])];
+const ALONE: &[(&str, &str)] = &[("plaincall", "dropped:: passed_on::results_are_shared")];
 
 /// The packages of the test build, and its features, which include spans. Arrow and the SDK of Restate take long to build. Groups of their
 /// own test what needs them.
@@ -245,18 +237,20 @@ impl<'a> Program<'a> {
         if !self.source.starts_with("tests") {
             return vec![suite(&format!("{folder}/{}", self.source.display()), &[])];
         }
-        let named = |table: &'static [(&str, &[&str])]| {
+        let named = |table: &'static [(&str, &'static str)]| {
             let found = table.iter().find(|(krate, _)| *krate == folder);
-            found.map_or(&[][..], |(_, modules)| modules)
+            found
+                .into_iter()
+                .flat_map(|(_, modules)| modules.split(' '))
         };
-        let outside = named(OUTSIDE).iter().filter(|_| !all);
+        let outside = named(OUTSIDE).filter(|_| !all);
         let skipped: Vec<&str> = outside.flat_map(|module| ["--skip", module]).collect();
         let name = match self.source.file_stem() {
             Some(stem) if !self.is_main() => format!("{folder}/{}", stem.display()),
             _ => folder.clone(),
         };
         let mut jobs = vec![suite(&name, &skipped)];
-        let alone = named(ALONE).iter().filter(|_| self.is_main());
+        let alone = named(ALONE).filter(|_| self.is_main());
         jobs.extend(alone.map(|module| {
             let arguments = [module, "--include-ignored", "--test-threads=1"];
             // "passed before" has no tests.

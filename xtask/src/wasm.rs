@@ -18,16 +18,8 @@ pub(crate) const MODULES: &str = "WebAssembly modules";
 const SEEDS: &str =
     r#"target.wasm32-unknown-unknown.rustflags=["--cfg", "getrandom_backend=\"custom\""]"#;
 /// The features of WebAssembly that every engine since 2022 has.
-const FEATURES: [&str; 8] = [
-    "bulk-memory",
-    "bulk-memory-opt",
-    "call-indirect-overlong",
-    "multivalue",
-    "mutable-globals",
-    "nontrapping-float-to-int",
-    "reference-types",
-    "sign-ext",
-];
+const FEATURES: &str = "--enable-bulk-memory --enable-bulk-memory-opt --enable-call-indirect-overlong --enable-multivalue \
+                        --enable-mutable-globals --enable-nontrapping-float-to-int --enable-reference-types --enable-sign-ext";
 
 /// A module: its file, package and features, how the crate is optimized, and the most bytes that it may have.
 type Module = (&'static str, &'static str, &'static str, char, u64);
@@ -61,8 +53,7 @@ fn build((file, package, features, level, _): &Module) -> Result<(), String> {
     step(&format!("build of {file}"), &mut build)?;
     let library = format!("{WASM}/wasm/{}.wasm", package.replace('-', "_"));
     let mut optimize = Command::new(node::packages().join(".bin/wasm-opt"));
-    optimize.arg("-Oz");
-    optimize.args(FEATURES.map(|name| format!("--enable-{name}")));
+    optimize.arg("-Oz").args(FEATURES.split(' '));
     if *package == "plaincall-inspector" {
         optimize.arg("--enable-simd");
     }
