@@ -79,18 +79,14 @@ pub(crate) fn write_logs(folder: &Path) -> Result<(), String> {
 fn log(events: &str) -> String {
     let lines = events.lines().enumerate().map(|(number, event)| {
         let fields = event.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
-        let line = format!("{{\"n\":{number},{}", fields.unwrap_or(event));
-        format!("{line},\"crc\":\"{:08x}\"}}\n", checksum(line.as_bytes()))
+        let fields = fields.unwrap_or(event);
+        let line = format!("{{\"n\":{number},{fields}");
+        format!(
+            "{line},\"crc\":\"{:08x}\"}}\n",
+            crc32fast::hash(line.as_bytes())
+        )
     });
     lines.collect()
-}
-
-/// Returns the CRC-32 of a line.
-fn checksum(bytes: &[u8]) -> u32 {
-    let step = |sum: u32| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg());
-    !bytes.iter().fold(!0, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte), |sum, _| step(sum))
-    })
 }
 
 /// Installs Chromium, and fonts with which pages look as they should.

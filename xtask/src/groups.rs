@@ -7,8 +7,8 @@ use crate::step::step;
 use crate::workspace::{QUICK, cargo, root, target};
 use crate::{
     browser, clients, coding_agents, deny, deployment, dist, engines, fuzz, inspector, installed,
-    interface, mcp, node, notices, npm, oldest_rust, other_targets, python, python_package,
-    repository_lints, restate, site, suites, wasm,
+    interface, mcp, node, notices, npm, other_targets, python, python_package, repository_lints,
+    restate, site, suites, wasm,
 };
 
 /// The groups that a nightly run has. Each `.ci/run` has one of them, by the date.
@@ -115,8 +115,6 @@ fn all(profile: &'static str) -> Vec<Job> {
         Job::new("features", "features", 60, features).compiles(),
         examples.needs(&[suites::SECOND_BUILD]).compiles(),
         decisions.needs(&[suites::SECOND_BUILD]),
-        oldest_rust::job(),
-        other_targets::job(),
         deny::job(),
         site::job(),
         installed::job(),
@@ -134,6 +132,7 @@ fn all(profile: &'static str) -> Vec<Job> {
         engines::jobs(),
         python_package::jobs(),
         npm::jobs(),
+        other_targets::jobs(),
     ];
     jobs.extend(more.into_iter().flatten());
     jobs

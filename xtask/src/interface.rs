@@ -3,7 +3,6 @@
 //!
 //! The source is rustdoc's JSON, with all features of the crates. `xtask/interface` prints it as text.
 
-use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use std::process::Command;
 
 use crate::pool::Job;
 use crate::step::{output, step};
-use crate::workspace::{at, cargo, name_below, no_problems, root, target, write};
+use crate::workspace::{at, cargo, command, name_below, no_problems, root, target, write};
 
 /// The packages, in folders without the prefix.
 const PACKAGES: &str = "plaincall plaincall-agent plaincall-call plaincall-config plaincall-gateway plaincall-http plaincall-plan plaincall-probe plaincall-report plaincall-syntax plaincall-table plaincall-wire";
@@ -34,31 +33,17 @@ pub(crate) fn job() -> Job {
 }
 
 fn check(root: &Path) -> Result<(), String> {
-    let mut differences = Vec::new();
+    let mut changed = Vec::new();
+    let new = target().join("interface.txt");
     for (file, listing) in listings(root)? {
-        let kept = fs::read_to_string(&file).unwrap_or_default();
-        let found = differences_between(&kept, &listing);
-        if !found.is_empty() {
-            let name = name_below(root, &file);
-            differences.push(format!("{name}:\n{}", found.join("\n")));
+        write(&new, listing)?;
+        let name = name_below(root, &file);
+        if step(&name, command("diff --unified=0").arg(&file).arg(&new)).is_err() {
+            changed.push(name);
         }
     }
     let title = "the public interface has changed: run `cargo xtask interface --overwrite`, and read the diff";
-    no_problems(title, &differences)
-}
-
-/// Returns the lines that only one of the texts has.
-fn differences_between(kept: &str, listing: &str) -> Vec<String> {
-    let lines = |text: &str, other: &str, sign: &str| -> Vec<String> {
-        let other: HashSet<&str> = other.lines().collect();
-        let only = text.lines().filter(|line| !other.contains(line));
-        only.map(|line| format!("{sign} {line}")).collect()
-    };
-    let mut found = [lines(kept, listing, "-"), lines(listing, kept, "+")].concat();
-    if found.is_empty() && kept != listing {
-        found.push("the lines are in another order".to_owned());
-    }
-    found
+    no_problems(title, &changed)
 }
 
 /// Returns the files and their listings.
@@ -92,21 +77,4 @@ fn document() -> Result<(), String> {
         .env("RUSTDOC", rustdoc)
         .env("RUSTDOCFLAGS", "-Z unstable-options --output-format json");
     step("rustdoc's JSON", &mut document)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::differences_between;
-
-    #[test]
-    fn differences_are_listed() {
-        let table: [(&str, &str, &[&str]); 3] = [
-            ("a\nb\n", "a\nb\n", &[]),
-            ("a\nb\n", "b\nc\n", &["- a", "+ c"]),
-            ("a\nb\n", "b\na\n", &["the lines are in another order"]),
-        ];
-        for (kept, listing, expected) in table {
-            assert_eq!(differences_between(kept, listing), expected, "{listing}");
-        }
-    }
 }

@@ -23,7 +23,6 @@ mod mutants;
 mod node;
 mod notices;
 mod npm;
-mod oldest_rust;
 mod other_parsers;
 mod other_targets;
 mod passed;

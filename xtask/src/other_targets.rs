@@ -1,47 +1,58 @@
-//! Checks that the crates compile for targets other than Unix.
+//! Checks that the crates compile elsewhere: with an older Rust than the rest, because many programs that embed the pure crates
+//! require one, and for targets other than Unix.
 //!
 //! The crates without I/O compile for WebAssembly, which has no files, processes or clocks. Runs and the agent compile for
 //! Windows, and the agent's features that need Unix report so.
 
 use crate::pool::Job;
-use crate::step::{output, report, step};
-use crate::workspace::{cargo, command, root};
+use crate::step::{output, report, skipped, step, succeeds};
+use crate::workspace::{cargo, command, root, target};
+
+/// The `rust-version` of the pure crates.
+const OLDEST: &str = "1.85";
+const PURE: &str = "--package plaincall-syntax --package plaincall-call --package plaincall-plan --package plaincall-wire";
+const WITHOUT_IO: &str = "--package plaincall --package plaincall-gateway --package plaincall-report --no-default-features";
 
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
-
-/// The packages that must compile for each target. Without HTTP, the agent needs no C compiler for Windows.
-const CHECKS: [(&str, &str); 3] = [
-    (
-        WASM,
-        "--no-default-features --package plaincall-syntax --package plaincall-call --package plaincall-plan --package plaincall-wire \
-         --package plaincall --package plaincall-gateway --package plaincall-report",
-    ),
-    (WINDOWS, "--package plaincall"),
-    (WINDOWS, "--package plaincall-agent --no-default-features"),
-];
-
 /// The features of the agent that need Unix.
 const NEED_UNIX: [&str; 2] = ["mcp", "builtin"];
 
-/// Returns the job that checks each target that `rustup` can install. It fails if a crate does not compile, or if a feature that
-/// needs Unix does not report it.
-pub(crate) fn job() -> Job {
-    Job::new("other-targets", "other targets", 90, check).compiles()
+/// Returns the jobs that check the oldest Rust and each target that `rustup` can install.
+pub(crate) fn jobs() -> Vec<Job> {
+    vec![
+        Job::new("oldest-rust", "oldest Rust", 40, check_oldest).compiles(),
+        Job::new("other-targets", "other targets", 90, check_targets).compiles(),
+    ]
 }
 
-fn check() -> Result<(), String> {
-    for target in [WASM, WINDOWS] {
-        if !is_installed(target) {
-            continue;
-        }
-        for (_, options) in CHECKS.iter().filter(|(of, _)| *of == target) {
-            let check = format!("check --lib --target {target} {options}");
-            step(target, &mut cargo(&check))?;
-        }
-        if target == WINDOWS {
-            NEED_UNIX.iter().try_for_each(|name| check_message(name))?;
-        }
+fn check_oldest() -> Result<(), String> {
+    let title = format!("Rust {OLDEST}");
+    let install = "rustup toolchain install --profile minimal --no-self-update";
+    if !succeeds(command(install).arg(OLDEST)) {
+        return skipped(&title, "rustup cannot install it");
+    }
+    let mut check = command(&format!("rustup run {OLDEST} cargo check --lib {PURE}"));
+    check.current_dir(root());
+    // Builds of another Rust cannot be reused.
+    check.env("CARGO_TARGET_DIR", target().join("oldest-rust"));
+    check.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    step(&title, &mut check)
+}
+
+fn check_targets() -> Result<(), String> {
+    let check = |target: &str, options: &str| {
+        let check = format!("check --lib --target {target} {options}");
+        step(target, &mut cargo(&check))
+    };
+    if is_installed(WASM) {
+        check(WASM, &format!("{PURE} {WITHOUT_IO}"))?;
+    }
+    if is_installed(WINDOWS) {
+        check(WINDOWS, "--package plaincall")?;
+        // Without HTTP, the agent needs no C compiler for that target.
+        check(WINDOWS, "--package plaincall-agent --no-default-features")?;
+        NEED_UNIX.iter().try_for_each(|name| check_message(name))?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::step::logged;
-use crate::workspace::{new_folder, target};
+use crate::workspace::{new_folder, no_problems, target};
 
 /// The work of a job. It may return further jobs of its group.
 type Work = Box<dyn FnOnce() -> Result<Vec<Job>, String> + Send>;
@@ -241,19 +241,18 @@ impl State {
     }
 
     /// Prints the lines of the groups and the number of passed jobs, and returns the names of those that failed or still run.
-    fn print_table(&self, begun: Instant) -> Vec<&str> {
+    fn print_table(&self, begun: Instant) -> Vec<String> {
         self.table.iter().for_each(|line| println!("{line}"));
         println!("== all: {:.1} min", begun.elapsed().as_secs_f64() / 60.0);
-        let failed = |job: &&Job| job.is_running() || job.has_passed() == Some(false);
-        let failed: Vec<&str> = self.names(failed);
+        let failed = self.names(|job| job.work.is_none() && job.has_passed() != Some(true));
         let passed = self.names(|job| job.has_passed() == Some(true));
         println!("jobs: {} passed, {} failed", passed.len(), failed.len());
         failed
     }
 
-    fn names(&self, are_wanted: impl Fn(&&Job) -> bool) -> Vec<&str> {
+    fn names(&self, are_wanted: impl Fn(&&Job) -> bool) -> Vec<String> {
         let wanted = self.jobs.iter().filter(are_wanted);
-        wanted.map(|job| job.name.as_str()).collect()
+        wanted.map(|job| job.name.clone()).collect()
     }
 }
 
@@ -293,11 +292,7 @@ pub(crate) fn run(jobs: Vec<Job>, limit: Option<Duration>) -> Result<(), String>
     );
     let state = lock(&state);
     let failed = state.print_table(begun);
-    if failed.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("failed: {}", failed.join(", ")))
-    }
+    no_problems("failed:", &failed)
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -382,7 +377,7 @@ fn watch(state: &Mutex<State>, changed: &Condvar, begun: Instant, limit: Duratio
             continue;
         }
         for name in locked.names(|job| job.is_running()) {
-            let text = fs::read_to_string(log(logs, name)).unwrap_or_default();
+            let text = fs::read_to_string(log(logs, &name)).unwrap_or_default();
             let last: Vec<&str> = text.lines().rev().take(5).collect();
             println!("== still running: {name}");
             last.iter().rev().for_each(|line| println!("{line}"));

@@ -78,15 +78,9 @@ pub(crate) fn step(name: &str, command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Runs a command, and returns whether it succeeded and what it printed to standard output. Its messages are printed.
-pub(crate) fn captured(command: &mut Command) -> Result<(bool, String), String> {
-    let output = run(command, true)?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    Ok((output.status.success(), text))
-}
-
-/// Runs a command. Within a job its output goes to the log, with its processor time.
-fn run(command: &mut Command, captures: bool) -> Result<Output, String> {
+/// Runs a command. Its messages are printed, and its output too if it is not captured. Within a job they go to the log, with its
+/// processor time.
+pub(crate) fn run(command: &mut Command, captures: bool) -> Result<Output, String> {
     let ran = LOG.with_borrow_mut(|log| {
         let Some(log) = log else {
             let printed = if captures {

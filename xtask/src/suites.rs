@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::passed;
 use crate::pool::Job;
-use crate::step::{captured, report, step};
-use crate::workspace::{linting_cargo, no_problems, root, target};
+use crate::step::{report, run, step};
+use crate::workspace::{linting_cargo, no_problems, root, stem, target};
 
 /// The job that builds all test programs, and the programs that they start.
 pub(crate) const BUILD: &str = "build of tests";
-/// The job that builds what [`WITHOUT`] excludes.
+/// The job that builds what [`REST`] selects.
 pub(crate) const SECOND_BUILD: &str = "build of the rest";
 
 /// The benchmark of the gateway, which soak and drain use, in the build folder. [`BUILD`] builds it.
@@ -88,7 +88,7 @@ pub(crate) fn program_of_rest(folder: &str) -> Result<Command, String> {
 
 fn named(built: Option<&Vec<Value>>, folder: &str) -> Result<Command, String> {
     let programs = built.into_iter().flatten().filter_map(Program::new);
-    let mut programs = programs.filter(|one| one.is_main() && one.folder() == folder);
+    let mut programs = programs.filter(|one| one.is_main() && stem(one.package) == folder);
     let program = programs.next().map(|program| program.command(&[]));
     program.ok_or_else(|| format!("no test program of {folder} was built"))
 }
@@ -101,20 +101,19 @@ pub(crate) fn plaincall() -> PathBuf {
 /// Builds with clippy's compiler, and returns cargo's messages and the warnings.
 fn compiled(words: &str) -> Result<(Vec<Value>, Vec<String>), String> {
     let mut build = linting_cargo(words);
-    let (is_built, messages) = captured(build.args(["--message-format", "json"]))?;
-    let messages = messages.lines().map(serde_json::from_str);
+    let output = run(build.args(["--message-format", "json"]), true)?;
+    let messages = output.stdout.split(|byte| *byte == b'\n');
+    let messages = messages.map(serde_json::from_slice);
     let messages: Vec<Value> = messages.filter_map(Result::ok).collect();
-    let warning = |message: &Value| {
-        message
-            .pointer("/message/rendered")?
-            .as_str()
-            .map(str::to_owned)
-    };
-    let mut warnings: Vec<String> = messages.iter().filter_map(warning).collect();
+    let warnings = messages
+        .iter()
+        .map(|message| &message["message"]["rendered"]);
+    let warnings = warnings.filter_map(|text| Some(text.as_str()?.to_owned()));
+    let mut warnings: Vec<String> = warnings.collect();
     // A library is compiled twice, so each warning appears twice.
     warnings.sort_unstable();
     warnings.dedup();
-    if is_built {
+    if output.status.success() {
         return Ok((messages, warnings));
     }
     Err(format!("it cannot be built\n{}", warnings.join("\n")))
@@ -141,16 +140,14 @@ fn built(all: bool) -> Result<Vec<Job>, String> {
     step("other programs", &mut linting_cargo(&programs))?;
     let data = passed::of_data(&root());
     let programs = messages.iter().filter_map(Program::new);
-    let mut jobs: Vec<Job> = programs
-        .flat_map(|program| program.jobs(all, &data))
-        .collect();
+    let jobs = programs.flat_map(|program| program.jobs(all, &data));
+    let mut jobs: Vec<Job> = jobs.collect();
     // `--doc` ignores that `interleave` disables its doc tests, which are those of `plaincall` again.
     let examples = format!("test --doc {SELECTION} -- --skip testing/interleave/");
     let examples = linting_cargo(&examples);
-    let libraries = messages.iter().filter(|message| {
-        message.pointer("/target/doctest").and_then(Value::as_bool) == Some(true)
-    });
-    let libraries = libraries.filter_map(|message| message.pointer("/filenames/0")?.as_str());
+    let is_library = |message: &&Value| message["target"]["doctest"] == true;
+    let libraries = messages.iter().filter(is_library);
+    let libraries = libraries.filter_map(|message| message["filenames"][0].as_str());
     let libraries = libraries.map(|path| passed::of_file(Path::new(path)));
     let libraries: String = libraries.collect();
     let load = target().join("debug/load");
@@ -169,20 +166,17 @@ fn built(all: bool) -> Result<Vec<Job>, String> {
 /// Returns the job that runs a command. In an ordinary run, nothing is run that passed with the same fingerprint.
 fn job(all: bool, name: &str, mut command: Command, state: String) -> Job {
     let long = LONG.iter().find(|(long, _)| *long == name);
-    let name = name.to_owned();
-    let work = {
-        let name = name.clone();
-        move || {
-            if !all && passed::has(&name, &state) {
-                report!("passed before");
-                return Ok(());
-            }
-            step(&name, &mut command)?;
-            passed::note(&name, &state);
-            Ok(())
+    let seconds = long.map_or(5, |(_, seconds)| *seconds);
+    let title = name.to_owned();
+    Job::new(GROUP, name, seconds, move || {
+        if !all && passed::has(&title, &state) {
+            report!("passed before");
+            return Ok(());
         }
-    };
-    Job::new(GROUP, name, long.map_or(5, |(_, seconds)| *seconds), work)
+        step(&title, &mut command)?;
+        passed::note(&title, &state);
+        Ok(())
+    })
 }
 
 /// A test program in a message of cargo.
@@ -195,10 +189,9 @@ struct Program<'a> {
 impl<'a> Program<'a> {
     fn new(message: &'a Value) -> Option<Self> {
         let text = |pointer: &str| message.pointer(pointer)?.as_str();
-        message
-            .pointer("/profile/test")?
-            .as_bool()
-            .filter(|it| *it)?;
+        if message["profile"]["test"] != true {
+            return None;
+        }
         let package = Path::new(text("/manifest_path")?).parent()?;
         let source = Path::new(text("/target/src_path")?);
         Some(Self {
@@ -206,11 +199,6 @@ impl<'a> Program<'a> {
             package,
             source: source.strip_prefix(package).unwrap_or(source),
         })
-    }
-
-    fn folder(&self) -> String {
-        let folder = self.package.file_name().unwrap_or_default();
-        folder.to_string_lossy().into_owned()
     }
 
     fn is_main(&self) -> bool {
@@ -225,13 +213,9 @@ impl<'a> Program<'a> {
     }
 
     fn jobs(&self, all: bool, data: &str) -> Vec<Job> {
-        let folder = self.folder();
-        let state = [
-            passed::of_file(Path::new(self.executable)),
-            passed::of_folder(self.package),
-            data.to_owned(),
-        ]
-        .concat();
+        let folder = stem(self.package);
+        let state = passed::of_file(Path::new(self.executable));
+        let state = state + &passed::of_folder(self.package) + data;
         let suite =
             |name: &str, arguments: &[&str]| job(all, name, self.command(arguments), state.clone());
         if !self.source.starts_with("tests") {
@@ -239,9 +223,8 @@ impl<'a> Program<'a> {
         }
         let named = |table: &'static [(&str, &'static str)]| {
             let found = table.iter().find(|(krate, _)| *krate == folder);
-            found
-                .into_iter()
-                .flat_map(|(_, modules)| modules.split(' '))
+            let modules = found.into_iter().map(|(_, modules)| modules);
+            modules.flat_map(|modules| modules.split(' '))
         };
         let outside = named(OUTSIDE).filter(|_| !all);
         let skipped: Vec<&str> = outside.flat_map(|module| ["--skip", module]).collect();
