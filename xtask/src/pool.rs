@@ -8,7 +8,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::step::logged;
@@ -152,6 +152,32 @@ pub(crate) fn selected(mut jobs: Vec<Job>, groups: &[&str]) -> Result<Vec<Job>, 
     Ok(jobs)
 }
 
+/// What the work of a job leaves: its result, its seconds and those of its processes, and its log.
+struct Ended {
+    result: Result<Vec<Job>, String>,
+    seconds: f64,
+    processor: f64,
+    text: String,
+}
+
+/// Does the work of a job, with a log in this file.
+fn perform(path: &Path, work: Work) -> Ended {
+    let begun = Instant::now();
+    // A panic of a job must not leave the others waiting for it.
+    let ran = logged(path, || catch_unwind(AssertUnwindSafe(work)));
+    let (result, processor) = match ran {
+        Ok((Ok(result), processor)) => (result, processor),
+        Ok((Err(_), processor)) => (Err("it panicked".to_owned()), processor),
+        Err(error) => (Err(error), 0.0),
+    };
+    Ended {
+        result,
+        seconds: begun.elapsed().as_secs_f64(),
+        processor,
+        text: String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned(),
+    }
+}
+
 #[derive(Default)]
 struct State {
     jobs: Vec<Job>,
@@ -161,19 +187,21 @@ struct State {
 }
 
 impl State {
-    /// Starts the next job that can start, and returns its place and work. Jobs that need a failed one fail.
-    fn next(&mut self, gigabytes: u32) -> Option<(usize, Work)> {
+    /// Starts the next job that can start, and returns its place and work. Jobs that need a failed one fail. Not more than `most` run.
+    fn next(&mut self, gigabytes: u32, most: usize) -> Option<(usize, Work)> {
         self.fail_dependents();
-        let running = || self.jobs.iter().filter(|job| job.is_running());
-        let used: u32 = running().map(|job| job.gigabytes).sum();
-        let compiles = running().any(|job| job.compiles);
+        let running = self.jobs.iter().filter(|job| job.is_running());
+        let running: Vec<&Job> = running.collect();
+        let used: u32 = running.iter().map(|job| job.gigabytes).sum();
+        let compiles = running.iter().any(|job| job.compiles);
         let can_start = |job: &Job| {
             let is_ready = job.needs.iter().all(|need| self.passed(need) == Some(true));
             // A job that needs more than there is runs alone.
-            let fits = used + job.gigabytes <= gigabytes || running().next().is_none();
+            let fits = used + job.gigabytes <= gigabytes || running.is_empty();
             job.work.is_some() && is_ready && fits && !(compiles && job.compiles)
         };
-        let places = (0..self.jobs.len()).filter(|place| can_start(&self.jobs[*place]));
+        let places = 0..self.jobs.len();
+        let places = places.filter(|place| running.len() < most && can_start(&self.jobs[*place]));
         let place = places.max_by_key(|place| rank(&self.jobs, *place))?;
         let job = &mut self.jobs[place];
         self.begun.entry(job.group).or_insert_with(Instant::now);
@@ -199,12 +227,47 @@ impl State {
         let needs: Vec<&&str> = needs.iter().filter(failed).collect();
         println!("   {group}: {name} NOT RUN: it needs {needs:?}");
         self.jobs[place].work = None;
-        self.end(place, Outcome::default());
+        self.record(place, Outcome::default());
         self.fail_dependents();
     }
 
+    /// Prints how a job ended, and adds the further jobs that it returned.
+    fn end(&mut self, place: usize, ended: Ended) {
+        let (seconds, processor, text) = (ended.seconds, ended.processor, ended.text);
+        let job = &self.jobs[place];
+        let Job { group, name, .. } = job;
+        let (tests, least) = (tests(&text), job.least_tests);
+        let result = match ended.result {
+            Ok(_) if tests < least && !text.contains("SKIPPED") => {
+                Err(format!("{tests} tests passed, not {least} or more"))
+            }
+            result => result,
+        };
+        let has_passed = result.is_ok();
+        match result {
+            Ok(mut more) => {
+                let is_shown = |line: &&str| job.shows_log || line.contains("SKIPPED");
+                let shown = text.lines().filter(is_shown);
+                shown.for_each(|line| println!("{line}"));
+                println!("{seconds:7.1} s {processor:7.1} of processors  {group}: {name}");
+                more.retain(|_| !job.is_only_needed);
+                self.jobs.extend(more);
+            }
+            Err(error) => println!("{text}\n{seconds:7.1} s  {group}: {name} FAILED: {error}"),
+        }
+        self.record(
+            place,
+            Outcome {
+                has_passed,
+                seconds,
+                processor,
+                tests,
+            },
+        );
+    }
+
     /// Records the end of a job, and prints the line of its group if that was its last.
-    fn end(&mut self, place: usize, outcome: Outcome) {
+    fn record(&mut self, place: usize, outcome: Outcome) {
         self.jobs[place].outcome = Some(outcome);
         let group = self.jobs[place].group;
         let mut of_group = self.jobs.iter().filter(|job| job.group == group);
@@ -271,93 +334,34 @@ fn rank(jobs: &[Job], place: usize) -> u32 {
 pub(crate) fn run(jobs: Vec<Job>, limit: Option<Duration>) -> Result<(), String> {
     let begun = Instant::now();
     let logs = new_folder(&target().join("logs"))?;
-    let gigabytes = available_gigabytes();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let state = Mutex::new(State {
-        jobs,
-        ..State::default()
-    });
-    let changed = Condvar::new();
-    std::thread::scope(|scope| {
-        // Two more than there are cores, because many jobs wait.
-        for _ in 0..cores + 2 {
-            scope.spawn(|| work(&state, &changed, gigabytes, &logs));
-        }
-        if let Some(limit) = limit {
-            watch(&state, &changed, begun, limit, &logs);
-        }
-    });
+    let state = run_all(jobs, limit.unwrap_or(Duration::MAX), begun, &logs);
     println!(
         "== groups, in the order in which they ended: minutes of their jobs, from first to last, and of processors"
     );
-    let state = lock(&state);
-    let failed = state.print_table(begun);
-    no_problems("failed:", &failed)
+    no_problems("failed:", &state.print_table(begun))
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs jobs until none is left.
-fn work(state: &Mutex<State>, changed: &Condvar, gigabytes: u32, logs: &Path) {
-    let mut locked = lock(state);
-    while !locked.has_ended() {
-        let Some((place, work)) = locked.next(gigabytes) else {
-            // A job that cannot run may have been the last.
-            if !locked.has_ended() {
-                locked = changed.wait(locked).unwrap_or_else(PoisonError::into_inner);
+fn run_all(jobs: Vec<Job>, limit: Duration, begun: Instant, logs: &Path) -> State {
+    let gigabytes = available_gigabytes();
+    // Two more than there are cores, because many jobs wait.
+    let most = std::thread::available_parallelism().map_or(1, usize::from) + 2;
+    let mut state = State {
+        jobs,
+        ..State::default()
+    };
+    let (sender, ended) = mpsc::channel();
+    while !state.has_ended() {
+        if let Some((place, work)) = state.next(gigabytes, most) {
+            let (sender, path) = (sender.clone(), log(logs, &state.jobs[place].name));
+            std::thread::spawn(move || sender.send((place, perform(&path, work))));
+        } else if !state.has_ended() {
+            match ended.recv_timeout(limit.saturating_sub(begun.elapsed())) {
+                Ok((place, ended)) => state.end(place, ended),
+                Err(_) => stop(&state, begun, logs),
             }
-            continue;
-        };
-        let path = log(logs, &locked.jobs[place].name);
-        drop(locked);
-        let begun = Instant::now();
-        // A panic of a job must not leave the others waiting for it.
-        let ran = logged(&path, || catch_unwind(AssertUnwindSafe(work)));
-        let (result, processor) = match ran {
-            Ok((Ok(result), processor)) => (result, processor),
-            Ok((Err(_), processor)) => (Err("it panicked".to_owned()), processor),
-            Err(error) => (Err(error), 0.0),
-        };
-        let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
-        locked = lock(state);
-        let job = &locked.jobs[place];
-        let Job { group, name, .. } = job;
-        let mut outcome = Outcome {
-            has_passed: false,
-            seconds: begun.elapsed().as_secs_f64(),
-            processor,
-            tests: tests(&text),
-        };
-        let seconds = outcome.seconds;
-        let (tests, least) = (outcome.tests, job.least_tests);
-        let result = match result {
-            Ok(_) if tests < least && !text.contains("SKIPPED") => {
-                Err(format!("{tests} tests passed, not {least} or more"))
-            }
-            result => result,
-        };
-        match result {
-            Ok(mut more) => {
-                let is_shown = |line: &&str| job.shows_log || line.contains("SKIPPED");
-                for line in text.lines().filter(is_shown) {
-                    println!("{line}");
-                }
-                println!("{seconds:7.1} s {processor:7.1} of processors  {group}: {name}");
-                outcome.has_passed = true;
-                more.retain(|_| !job.is_only_needed);
-                for one in &mut more {
-                    one.shows_log |= job.shows_log;
-                }
-                locked.jobs.extend(more);
-            }
-            Err(error) => println!("{text}\n{seconds:7.1} s  {group}: {name} FAILED: {error}"),
         }
-        locked.end(place, outcome);
-        changed.notify_all();
     }
-    changed.notify_all();
+    state
 }
 
 fn log(logs: &Path, name: &str) -> PathBuf {
@@ -366,30 +370,20 @@ fn log(logs: &Path, name: &str) -> PathBuf {
     logs.join(name).with_extension("log")
 }
 
-/// Waits until all jobs have ended, or until the limit: then it prints what is known, and ends this process and its group.
-fn watch(state: &Mutex<State>, changed: &Condvar, begun: Instant, limit: Duration, logs: &Path) {
-    let mut locked = lock(state);
-    while !locked.has_ended() {
-        let left = limit.saturating_sub(begun.elapsed());
-        if !left.is_zero() {
-            let waited = changed.wait_timeout(locked, left);
-            locked = waited.unwrap_or_else(PoisonError::into_inner).0;
-            continue;
-        }
-        for name in locked.names(|job| job.is_running()) {
-            let text = fs::read_to_string(log(logs, &name)).unwrap_or_default();
-            let last: Vec<&str> = text.lines().rev().take(5).collect();
-            println!("== still running: {name}");
-            last.iter().rev().for_each(|line| println!("{line}"));
-        }
-        let waiting = locked.names(|job| job.work.is_some()).join(", ");
-        println!("== not begun: {waiting}");
-        println!("== stopped; groups so far");
-        locked.print_table(begun);
-        // Process 0 is every process of this group: `.ci/run` gives it a group of its own.
-        let _ = Command::new("sh").args(["-c", "kill -KILL 0"]).status();
-        std::process::exit(1);
+/// Prints what is known, and ends this process and its group.
+fn stop(state: &State, begun: Instant, logs: &Path) {
+    for name in state.names(|job| job.is_running()) {
+        let text = fs::read_to_string(log(logs, &name)).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let last = lines[lines.len().saturating_sub(5)..].join("\n");
+        println!("== still running: {name}\n{last}");
     }
+    let waiting = state.names(|job| job.work.is_some()).join(", ");
+    println!("== not begun: {waiting}\n== stopped; groups so far");
+    state.print_table(begun);
+    // Process 0 is every process of this group: `.ci/run` gives it a group of its own.
+    let _ = Command::new("sh").args(["-c", "kill -KILL 0"]).status();
+    std::process::exit(1);
 }
 
 /// Three quarters of the memory that is free now. Default, where the system does not state it: 8.
@@ -424,7 +418,7 @@ fn tests(log: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
 
     use super::*;
 
@@ -493,9 +487,9 @@ mod tests {
                     has_passed: true,
                     ..Outcome::default()
                 };
-                state.end(place.unwrap(), outcome);
+                state.record(place.unwrap(), outcome);
             }
-            let (place, _) = state.next(5)?;
+            let (place, _) = state.next(5, 9)?;
             Some(state.jobs[place].name.clone())
         };
         assert_eq!(next(&[]).as_deref(), Some("one"));
@@ -527,14 +521,8 @@ mod tests {
                 Ok(vec![Job::new("b", "more", 1, more)])
             }),
         ];
-        let logs = target().join("tmp/pool");
-        new_folder(&logs).unwrap();
-        let state = Mutex::new(State {
-            jobs,
-            ..State::default()
-        });
-        work(&state, &Condvar::new(), 9, &logs);
-        let mut state = state.into_inner().unwrap();
+        let logs = new_folder(&target().join("tmp/pool")).unwrap();
+        let mut state = run_all(jobs, Duration::MAX, Instant::now(), &logs);
         state.table.sort_unstable();
         let passed = state.names(|job| job.has_passed() == Some(true));
         assert_eq!(passed, ["first", "more"]);
