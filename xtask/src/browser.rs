@@ -8,11 +8,9 @@ use std::process::Command;
 
 use crate::pool::Job;
 use crate::step::{copy, output, skipped, step};
-use crate::suites;
 use crate::workspace::{command, files, new_folder, read, root, stem, target, write};
+use crate::{debian, suites};
 
-/// The names under which Chromium is installed.
-const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// The logs of the tests, as events.
 const RECORDS: &str = "crates/cli/tests/show/records";
 
@@ -21,7 +19,6 @@ pub(crate) const CHROMIUM: &str = "Chromium";
 /// The option for Node's tests: only a test that hangs takes so long, in milliseconds.
 pub(crate) const PATIENCE: &str = "--test-timeout=600000";
 
-/// Returns the jobs that install Chromium and check the pages.
 pub(crate) fn jobs() -> Vec<Job> {
     vec![
         Job::new("builds", CHROMIUM, 30, || {
@@ -99,9 +96,6 @@ fn install() -> Result<(), String> {
 
 /// Returns the path of Chromium, if it is installed.
 pub(crate) fn found() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).find_map(|folder| {
-        let mut candidates = BROWSERS.iter().map(|name| folder.join(name));
-        candidates.find(|candidate| candidate.is_file())
-    })
+    let mut names = ["chromium", "chromium-browser", "google-chrome"].into_iter();
+    names.find_map(debian::installed)
 }

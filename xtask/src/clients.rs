@@ -35,7 +35,6 @@ const FINAL_TASK: [(&str, &str); 2] = [
     ("final_wrong.jsonl", "checked"),
 ];
 
-/// Returns the jobs that run each client's task, and the generated conversations with one.
 pub(crate) fn jobs() -> Vec<Job> {
     let job = |name, seconds, needs, work: fn() -> Result<(), String>| {
         Job::new("clients", name, seconds, work).needs(&[dist::RELEASE, needs])

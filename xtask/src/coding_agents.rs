@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use crate::pool::Job;
+use crate::pool::{Job, Task};
 use crate::step::{skipped, step, succeeds};
 use crate::workspace::{command, root};
 use crate::{node, suites};
@@ -21,7 +21,6 @@ fn isolated() -> Command {
     command
 }
 
-/// Returns the jobs of ordinary and nightly runs.
 pub(crate) fn jobs() -> Vec<Job> {
     let other = || test(&["qwen_code", "codex_cli"], None);
     vec![
@@ -37,11 +36,7 @@ pub(crate) fn claude_code(program: String) -> Job {
     })
 }
 
-fn agents(
-    group: &'static str,
-    name: &str,
-    work: impl FnOnce() -> Result<(), String> + Send + 'static,
-) -> Job {
+fn agents(group: &'static str, name: &str, work: impl Task) -> Job {
     let job = Job::new(group, name, 60, work).gigabytes(3);
     job.needs(&[node::PACKAGES, suites::BUILD])
 }

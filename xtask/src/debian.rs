@@ -7,22 +7,18 @@ use std::process::Command;
 use crate::step::{step, succeeds};
 use crate::workspace::{command, target};
 
-/// The folders of programs of the system.
-const SYSTEM: [&str; 4] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"];
 const UNPACK: &str = "for file in *.deb; do dpkg-deb --extract \"$file\" .; rm \"$file\"; done";
 
 /// Returns a program of the system. If it has none, and the system is a Debian, it downloads the package and unpacks the program,
 /// without installing it. Returns `None` if that is not possible.
 pub(crate) fn program(package: &str, name: &str) -> Option<PathBuf> {
-    let found = |folder: &Path| Some(folder.join(name)).filter(|path| path.is_file());
-    if let Some(program) = SYSTEM.iter().map(Path::new).find_map(found) {
+    if let Some(program) = installed(name) {
         return Some(program);
     }
     let folder = target().join("debian").join(package);
     let unpacked = || {
-        let mut folders = ["usr/sbin", "usr/bin"].into_iter();
-        let path = folders.find_map(|below| found(&folder.join(below)));
-        path.filter(|path| runs(path))
+        let folders = ["usr/sbin", "usr/bin"].map(|below| folder.join(below));
+        found(folders.into_iter(), name).filter(|path| runs(path))
     };
     if unpacked().is_none() {
         fs::create_dir_all(&folder).ok()?;
@@ -40,6 +36,18 @@ pub(crate) fn program(package: &str, name: &str) -> Option<PathBuf> {
         step(&format!("unpacking of {package}"), &mut unpack).ok()?;
     }
     unpacked()
+}
+
+/// Returns a program of the system.
+pub(crate) fn installed(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let system = ["/usr/local/sbin", "/usr/sbin"].map(PathBuf::from);
+    found(std::env::split_paths(&path).chain(system), name)
+}
+
+fn found(folders: impl Iterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
+    let mut programs = folders.map(|folder| folder.join(name));
+    programs.find(|program| program.is_file())
 }
 
 /// Returns whether a program starts, which needs the libraries of its package.

@@ -13,13 +13,12 @@ use crate::{cargo_tool, python};
 /// The version of `cargo deny`.
 const VERSION: &str = "0.20.2";
 
-/// Returns the job that checks everything.
 pub(crate) fn job() -> Job {
     Job::new("deny", "deny", 10, check).needs(&[python::UV])
 }
 
 fn check() -> Result<(), String> {
-    let program = cargo_tool::published("cargo-deny", VERSION, &[])?;
+    let program = cargo_tool::published("cargo-deny", VERSION, "")?;
     let deny = |words: &str| {
         let mut command = Command::new(&program);
         command.args(words.split(' ')).current_dir(root());

@@ -19,7 +19,6 @@ const GATEWAYS: [&str; 2] = ["gateway-1", "gateway-2"];
 /// Converts YAML to JSON.
 const CONVERT: &str = "import json, sys; from ruamel.yaml import YAML; json.dump(YAML(typ='safe').load(open(sys.argv[1])), sys.stdout)";
 
-/// Returns the job that checks the files, and restarts gateways under load.
 pub(crate) fn job() -> Job {
     let job = Job::new("deployment", "deployment", 40, check);
     // Both install Debian's packages.
@@ -64,39 +63,40 @@ fn check_compose(root: &Path, example: &Path, program: &Path) -> Result<(), Stri
     let rust = lines.find_map(|line| line.strip_prefix("rust-version = "));
     let rust = rust.unwrap_or_default().trim_matches('"');
     let mut problems = Vec::new();
+    let mut check = |is_right: bool, problem: String| {
+        problems.extend((!is_right).then(|| format!("{COMPOSE}: {problem}")));
+    };
     for name in GATEWAYS {
         let gateway = &compose["services"][name];
         let build = |key| gateway["build"][key].as_str().unwrap_or_default();
         let docker = example.join(build("context")).join(build("dockerfile"));
         let image = fs::read_to_string(&docker).unwrap_or_default();
-        if !image.contains(&format!("FROM rust:{rust}-")) {
-            problems.push(format!("{} does not use Rust {rust}", docker.display()));
-        }
-        for option in texts(&gateway["command"]).filter(|word| word.starts_with("--")) {
-            let name = option.split('=').next().unwrap_or_default();
-            let is_known = help.split(|letter: char| letter != '-' && !letter.is_ascii_lowercase());
-            if !is_known.into_iter().any(|word| word == name) {
-                problems.push(format!("{COMPOSE}: `plaincall serve` has no option {name}"));
-            }
-        }
-        for file in texts(&gateway["command"]).filter_map(|word| word.split_once("/run/secrets/")) {
-            if compose["secrets"][file.1]["file"].is_null() {
-                problems.push(format!("{COMPOSE}: there is no secret {}", file.1));
+        let uses_rust = image.contains(&format!("FROM rust:{rust}-"));
+        check(
+            uses_rust,
+            format!("{} does not use Rust {rust}", docker.display()),
+        );
+        for word in texts(&gateway["command"]) {
+            let option = word.split('=').next().unwrap_or_default();
+            let mut known =
+                help.split(|letter: char| letter != '-' && !letter.is_ascii_lowercase());
+            let is_known = !option.starts_with("--") || known.any(|word| word == option);
+            check(
+                is_known,
+                format!("`plaincall serve` has no option {option}"),
+            );
+            if let Some((_, secret)) = word.split_once("/run/secrets/") {
+                let is_known = !compose["secrets"][secret]["file"].is_null();
+                check(is_known, format!("there is no secret {secret}"));
             }
         }
     }
-    let services = compose["services"].as_object().into_iter().flatten();
-    for (name, service) in services {
+    for (name, service) in compose["services"].as_object().into_iter().flatten() {
         for volume in texts(&service["volumes"]) {
             let source = volume.split(':').next().unwrap_or_default();
-            let is_known = if source.starts_with('.') {
-                example.join(source).is_file()
-            } else {
-                compose["volumes"].get(source).is_some()
-            };
-            if !is_known {
-                problems.push(format!("{COMPOSE}: {name}: there is no {source}"));
-            }
+            let is_file = source.starts_with('.') && example.join(source).is_file();
+            let is_known = is_file || compose["volumes"].get(source).is_some();
+            check(is_known, format!("{name}: there is no {source}"));
         }
     }
     // The addresses of one machine become those of the containers.
@@ -106,10 +106,11 @@ fn check_compose(root: &Path, example: &Path, program: &Path) -> Result<(), Stri
     let lines = lines.filter(|line| !line.trim_start().starts_with('#'));
     let words = lines.flat_map(|line| line.split([' ', ';']));
     for address in words.filter(|word| word.starts_with("127.0.0.1:")) {
-        if !nginx.contains(&format!("{address}/")) {
-            let problem = "of nginx.conf is not replaced";
-            problems.push(format!("{COMPOSE}: {address} {problem}"));
-        }
+        let is_replaced = nginx.contains(&format!("{address}/"));
+        check(
+            is_replaced,
+            format!("{address} of nginx.conf is not replaced"),
+        );
     }
     no_problems("the example of a deployment is wrong:", &problems)
 }

@@ -51,7 +51,6 @@ const MESSAGES: [(&str, &[u8]); 4] = [
     ("gateway_request", &[0, 0, 1]),
 ];
 
-/// Returns the job that runs each target for some seconds.
 pub(crate) fn job() -> Job {
     let job = Job::new("fuzz", "fuzz", 200, || {
         if has_compiler() {

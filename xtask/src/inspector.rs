@@ -21,7 +21,6 @@ const FILES: &str =
 /// The most bytes that the page may have.
 const MOST: u64 = 1_800_000;
 
-/// Returns the jobs that build the page and test it.
 pub(crate) fn jobs() -> Vec<Job> {
     let tests = Job::new("inspector", "inspector in Chromium", 90, test);
     vec![

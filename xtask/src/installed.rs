@@ -34,7 +34,6 @@ const WAYS: [(&str, Install); 4] = [
     ("pipx", pipx),
 ];
 
-/// Returns the job that installs each file, and runs the first example.
 pub(crate) fn job() -> Job {
     Job::new("installed", "installed files", 80, test).needs(&[RELEASE])
 }

@@ -27,7 +27,6 @@ pub(crate) fn overwrite(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the job that compares the listings with the crates, and lists the differences.
 pub(crate) fn job() -> Job {
     Job::new("interface", "interface", 60, || check(&root())).compiles()
 }

@@ -17,39 +17,32 @@ const VERSION: &str = "27.1.0";
 /// The settings of cargo-mutants, with the exceptions at the end.
 const SETTINGS: &str = ".cargo/mutants.toml";
 
-/// A crate, and the rounds of tests that must detect its mutants: first those that detect most of them quickly. A round skips test
-/// modules that do not concern the crate or are slow, and has just enough random inputs.
-type Subject = (&'static str, &'static [(&'static str, &'static str)]);
-
-const SUBJECTS: [Subject; 2] = [
-    ("plan", &[("contract:: oracle::", "PLAN_CASES=4000")]),
+/// The crates, and the rounds of tests that must detect their mutants: first those that detect most of them quickly. A round skips
+/// test modules that do not concern the crate or are slow, and has just enough random inputs.
+const ROUNDS: [(&str, &str, &str); 3] = [
+    ("plan", "contract:: oracle::", "PLAN_CASES=4000"),
     (
         "syntax",
-        &[
-            (
-                "bytes:: contract:: dialects:: messages:: parser:: plan::",
-                "ORACLE_TOKENS=3 ORACLE_CASES=2000",
-            ),
-            ("plan::", "ORACLE_TOKENS=4 ORACLE_CASES=10000"),
-        ],
+        "bytes:: contract:: dialects:: messages:: parser:: plan::",
+        "ORACLE_TOKENS=3 ORACLE_CASES=2000",
     ),
+    ("syntax", "plan::", "ORACLE_TOKENS=4 ORACLE_CASES=10000"),
 ];
+const ITERATE: &str = "--iterate";
 
 /// Tries the mutants of the named crate, or of all. Further arguments are passed to `cargo-mutants`.
 ///
 /// # Errors
 /// Returns an error if a mutant survives, or an exception has no reason or matches no mutant.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
-    let named = SUBJECTS.iter().filter(|one| words.first() == Some(&one.0));
-    let named: Vec<&Subject> = named.collect();
-    let (subjects, rest) = match named.as_slice() {
-        [] => (SUBJECTS.iter().collect(), words),
-        [_, ..] => (named, &words[1..]),
-    };
     check_exceptions(root)?;
+    let (crates, rest) = match words {
+        [name @ ("plan" | "syntax"), rest @ ..] => (vec![*name], rest),
+        _ => (vec!["plan", "syntax"], words),
+    };
     let mut survivors = Vec::new();
-    for subject in subjects {
-        survivors.extend(test(root, subject, rest)?);
+    for name in crates {
+        survivors.extend(test(root, name, rest)?);
     }
     let title = format!("add a test, remove the code, or list it in {SETTINGS} with a reason:");
     no_problems(&title, &survivors)
@@ -57,30 +50,27 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
 
 /// Returns cargo-mutants, which builds in a copy of the tree, or in several copies with `--jobs`.
 fn tool(root: &Path) -> Result<Command, String> {
-    let mut tool = Command::new(cargo_tool::installed("cargo-mutants", VERSION, &[])?);
+    let mut tool = Command::new(cargo_tool::installed("cargo-mutants", VERSION, "")?);
     tool.args(["mutants", "--colors=never"]).current_dir(root);
     tool.env_remove("CARGO_TARGET_DIR");
     Ok(tool)
 }
 
-/// Returns the mutants of a crate that survive all rounds.
-fn test(root: &Path, (name, rounds): &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
+/// Returns the mutants of a crate that survive all rounds. A round after the first tries those that are left.
+fn test(root: &Path, name: &str, words: &[&str]) -> Result<Vec<String>, String> {
     let folder = target().join("mutants").join(name);
     fs::create_dir_all(&folder).map_err(at(&folder))?;
-    let (mut caught, mut unviable) = (0, 0);
-    let mut last = (Vec::new(), 0);
-    for (index, (skipped, environment)) in rounds.iter().enumerate() {
+    let mut iterates = words.contains(&ITERATE);
+    let words = words.iter().filter(|word| **word != ITERATE);
+    let (mut caught, mut unviable, mut endless, mut missed) = (0, 0, 0, Vec::new());
+    for (_, skipped, environment) in ROUNDS.iter().filter(|(of, ..)| *of == name) {
         let mut mutants = tool(root)?;
         mutants.arg(format!("--package=plaincall-{name}"));
-        mutants.arg("--output").arg(&folder).args(rest);
-        if index > 0 && !rest.contains(&"--iterate") {
-            mutants.arg("--iterate");
-        }
+        mutants.arg("--output").arg(&folder).args(words.clone());
+        mutants.args(iterates.then_some(ITERATE));
         mutants.arg("--cargo-test-arg=--");
-        for module in skipped.split(' ') {
-            mutants.arg("--cargo-test-arg=--skip");
-            mutants.arg(format!("--cargo-test-arg={module}"));
-        }
+        let skipped = skipped.split(' ').flat_map(|module| ["--skip", module]);
+        mutants.args(skipped.map(|word| format!("--cargo-test-arg={word}")));
         mutants.envs(environment.split(' ').filter_map(|it| it.split_once('=')));
         report!("== mutants of {name}");
         let status = mutants.status().map_err(|error| error.to_string())?;
@@ -94,17 +84,18 @@ fn test(root: &Path, (name, rounds): &Subject, rest: &[&str]) -> Result<Vec<Stri
         };
         caught += listed("caught.txt")?.len();
         unviable += listed("unviable.txt")?.len();
-        last = (listed("missed.txt")?, listed("timeout.txt")?.len());
-        if last == (Vec::new(), 0) {
+        endless = listed("timeout.txt")?.len();
+        missed = listed("missed.txt")?;
+        if missed.is_empty() && endless == 0 {
             break;
         }
+        iterates = true;
     }
-    let (missed, endless) = last;
+    let survived = missed.len();
     report!(
-        "mutants of {name}: {caught} detected, {endless} never ended, {unviable} do not build, {} survived",
-        missed.len()
+        "mutants of {name}: {caught} detected, {endless} never ended, {unviable} do not build, {survived} survived"
     );
-    if caught == 0 && rest.is_empty() {
+    if words.count() == 0 && caught == 0 {
         return Err(format!("no mutant of {name} was tried"));
     }
     Ok(missed)
@@ -115,7 +106,7 @@ fn check_exceptions(root: &Path) -> Result<(), String> {
     for (number, pattern) in patterns(&read(&root.join(SETTINGS))?)? {
         let mut list = tool(root)?;
         list.args(["--no-config", "--list", "--re", pattern]);
-        list.args(SUBJECTS.map(|(name, _)| format!("--package=plaincall-{name}")));
+        list.args(["--package=plaincall-plan", "--package=plaincall-syntax"]);
         // Deleted fields are listed for every pattern.
         let listed = output(&mut list)?;
         let mut mutants = listed

@@ -17,7 +17,6 @@ const MANIFEST: &str = "package.json";
 const LOCK: &str = "package-lock.json";
 const FILES: &str = "package.json package-lock.json";
 
-/// Returns the job that installs the workspace.
 pub(crate) fn job() -> Job {
     Job::new("builds", PACKAGES, 60, || {
         let manifest = serde_json::from_str(&read(&root().join(MANIFEST))?);
@@ -52,20 +51,15 @@ fn folder() -> PathBuf {
     target().join("node")
 }
 
-/// Installs the packages of another lock file in `source` into `folder`, and copies the programs there. `how` is `ci`, or
+/// Installs the packages of another lock file in `source` into a folder, and copies the programs there. `how` is `ci`, or
 /// `install` if optional packages for other systems are missing in the registry, which `ci` rejects.
-pub(crate) fn install(
-    how: &str,
-    source: &Path,
-    programs: &str,
-    folder: &Path,
-) -> Result<(), String> {
-    copies(source, programs, folder)?;
-    copies(source, FILES, folder)?;
+pub(crate) fn install(how: &str, source: &Path, programs: &str, to: &Path) -> Result<(), String> {
+    copies(source, programs, to)?;
+    copies(source, FILES, to)?;
     // Scripts of packages are not run.
     let options = "--silent --no-audit --no-fund --ignore-scripts";
     let mut npm = command(&format!("npm {how} {options}"));
-    step("npm", npm.current_dir(folder))
+    step("npm", npm.current_dir(to))
 }
 
 /// Copies files and folders of `source`, and replaces earlier copies.

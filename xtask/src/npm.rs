@@ -29,7 +29,6 @@ const RUNTIMES: [(&str, &str, &[&str]); 2] = [
 const SHARE: &str = "20";
 const ALL: &str = "1";
 
-/// Returns the jobs that check the package in Node, Deno, Bun and a browser, and those of nightly runs.
 pub(crate) fn jobs() -> Vec<Job> {
     let needs = [PACKAGE, suites::BUILD, browser::CHROMIUM];
     let job =
@@ -46,13 +45,11 @@ pub(crate) fn jobs() -> Vec<Job> {
     ]
 }
 
+/// The work of a job in the folder of the package.
+type Work = fn(&Path) -> Result<(), String>;
+
 /// Returns a job in the folder of the package, which does nothing if the compiler has no WebAssembly.
-fn job(
-    group: &'static str,
-    name: &str,
-    seconds: u32,
-    work: fn(&Path) -> Result<(), String>,
-) -> Job {
+fn job(group: &'static str, name: &str, seconds: u32, work: Work) -> Job {
     Job::new(group, name, seconds, move || {
         let is_built = wasm::module(MODULES[0]).is_some();
         let folder = node::packages().with_file_name(SOURCE);

@@ -18,7 +18,6 @@ const WINDOWS: &str = "x86_64-pc-windows-gnu";
 /// The features of the agent that need Unix.
 const NEED_UNIX: [&str; 2] = ["mcp", "builtin"];
 
-/// Returns the jobs that check the oldest Rust and each target that `rustup` can install.
 pub(crate) fn jobs() -> Vec<Job> {
     vec![
         Job::new("oldest-rust", "oldest Rust", 40, check_oldest).compiles(),

@@ -17,6 +17,10 @@ use crate::workspace::{new_folder, no_problems, target};
 /// The work of a job. It may return further jobs of its group.
 type Work = Box<dyn FnOnce() -> Result<Vec<Job>, String> + Send>;
 
+/// A closure that does the work of a job.
+pub(crate) trait Task: FnOnce() -> Result<(), String> + Send + 'static {}
+impl<T: FnOnce() -> Result<(), String> + Send + 'static> Task for T {}
+
 /// One part of a group of checks.
 pub(crate) struct Job {
     group: &'static str,
@@ -50,25 +54,20 @@ struct Outcome {
 
 impl Job {
     /// Creates a job of a group that takes about this many seconds and 1 GB.
-    pub(crate) fn new(
-        group: &'static str,
-        name: impl Into<String>,
-        seconds: u32,
-        work: impl FnOnce() -> Result<(), String> + Send + 'static,
-    ) -> Self {
+    pub(crate) fn new(group: &'static str, name: &str, seconds: u32, work: impl Task) -> Self {
         Self::with_more(group, name, seconds, || work().map(|()| Vec::new()))
     }
 
     /// Creates a job whose work returns further jobs.
     pub(crate) fn with_more(
         group: &'static str,
-        name: impl Into<String>,
+        name: &str,
         seconds: u32,
         work: impl FnOnce() -> Result<Vec<Self>, String> + Send + 'static,
     ) -> Self {
         Self {
             group,
-            name: name.into(),
+            name: name.to_owned(),
             needs: Vec::new(),
             seconds,
             gigabytes: 1,

@@ -15,7 +15,6 @@ static INSTALLING: Mutex<()> = Mutex::new(());
 /// The list that pins it.
 const LIST: &str = "xtask/dist/install.txt";
 
-/// Returns the job that installs `uv` with pip.
 pub(crate) fn job() -> Job {
     Job::new("builds", UV, 20, || {
         if !tools().join("uv").exists() {

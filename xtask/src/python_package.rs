@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::pool::Job;
+use crate::pool::{Job, Task};
 use crate::step::{skipped, step};
 use crate::workspace::{root, target};
 use crate::{dist, python, suites};
@@ -49,12 +49,7 @@ pub(crate) fn bench(arguments: Vec<String>) -> Job {
     })
 }
 
-fn job(
-    group: &'static str,
-    name: &str,
-    seconds: u32,
-    work: impl FnOnce() -> Result<(), String> + Send + 'static,
-) -> Job {
+fn job(group: &'static str, name: &str, seconds: u32, work: impl Task) -> Job {
     let job = Job::new(group, name, seconds, move || {
         if dist::packages().is_some() {
             return work();

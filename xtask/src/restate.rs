@@ -11,7 +11,6 @@ use crate::{node, suites};
 
 const SERVER: &str = "@restatedev";
 
-/// Returns the job that runs the tests, except those that other commands run: a measurement, and the process of a worker.
 pub(crate) fn job() -> Job {
     let job = Job::new("restate", "durable runs", 120, || {
         let mut tests = suites::program_of_rest("restate")?;

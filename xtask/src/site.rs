@@ -36,8 +36,8 @@ pub(crate) fn job() -> Job {
 
 fn build(root: &Path) -> Result<(), String> {
     // It needs neither its server nor its file watcher.
-    let features = ["--no-default-features", "--features", "search"];
-    let program = cargo_tool::published("mdbook", VERSION, &features)?;
+    let features = "--no-default-features --features search";
+    let program = cargo_tool::published("mdbook", VERSION, features)?;
     assemble(root, &new_folder(&root.join("target/book"))?)?;
     let site = new_folder(&root.join("target/site"))?;
     step("site", Command::new(program).arg("build").arg(root))?;

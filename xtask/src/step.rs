@@ -155,6 +155,9 @@ pub(crate) fn copy(from: &Path, folder: &Path) -> Result<(), String> {
     output(command("cp --recursive").arg(from).arg(folder)).map(drop)
 }
 
+/// Finds the address of a server in a line of its output.
+type Find = fn(&str) -> Option<&str>;
+
 /// A server. Dropping it ends it.
 pub(crate) struct Server {
     process: Child,
@@ -163,10 +166,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts a server, and waits until `address` finds its address in a line of its output.
-    pub(crate) fn start(
-        mut command: Command,
-        address: fn(&str) -> Option<&str>,
-    ) -> Result<Self, String> {
+    pub(crate) fn start(mut command: Command, address: Find) -> Result<Self, String> {
         let shown = format!("{command:?}");
         let mut spawn = || {
             let (lines, output) = io::pipe()?;

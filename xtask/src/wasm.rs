@@ -31,7 +31,6 @@ const ALL: [Module; 3] = [
     ("inspector.wasm", "plaincall-inspector", "", 'z', 3_000_000),
 ];
 
-/// Returns the job that builds the modules. Without the target, there are none afterwards.
 pub(crate) fn job() -> Job {
     let job = Job::new("builds", MODULES, 120, || {
         new_folder(&folder())?;

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use crate::workspace::{has_extension, name_below, read};
 
+/// The anchors of pages.
+type Anchors = HashMap<PathBuf, HashSet<String>>;
+
 /// Returns a message for each broken link of these pages below `root`.
 pub(crate) fn broken(root: &Path, pages: &[PathBuf]) -> Result<Vec<String>, String> {
-    let mut anchors = HashMap::new();
+    let mut anchors = Anchors::new();
     let mut broken = Vec::new();
     for page in pages {
         let text = read(page)?;
@@ -31,11 +34,7 @@ fn is_html(page: &Path) -> bool {
 }
 
 /// Returns what is wrong with a link of a page. `anchors` contains those of the pages read so far.
-fn problem(
-    page: &Path,
-    link: &str,
-    anchors: &mut HashMap<PathBuf, HashSet<String>>,
-) -> Result<Option<String>, String> {
+fn problem(page: &Path, link: &str, anchors: &mut Anchors) -> Result<Option<String>, String> {
     if let Some((scheme, address)) = link.split_once("://") {
         return Ok(external_problem(scheme, address).map(str::to_owned));
     }
