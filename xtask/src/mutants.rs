@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::cargo_tool;
-use crate::step::{output, report};
+use crate::step::report;
 use crate::workspace::{at, no_problems, read, target};
 
 /// The version of cargo-mutants.
@@ -33,9 +33,8 @@ const ITERATE: &str = "--iterate";
 /// Tries the mutants of the named crate, or of all. Further arguments are passed to `cargo-mutants`.
 ///
 /// # Errors
-/// Returns an error if a mutant survives, or an exception has no reason or matches no mutant.
+/// Returns an error if a mutant survives.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
-    check_exceptions(root)?;
     let (crates, rest) = match words {
         [name @ ("plan" | "syntax"), rest @ ..] => (vec![*name], rest),
         _ => (vec!["plan", "syntax"], words),
@@ -48,23 +47,19 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     no_problems(&title, &survivors)
 }
 
-/// Returns cargo-mutants, which builds in a copy of the tree, or in several copies with `--jobs`.
-fn tool(root: &Path) -> Result<Command, String> {
-    let mut tool = Command::new(cargo_tool::installed("cargo-mutants", VERSION, "")?);
-    tool.args(["mutants", "--colors=never"]).current_dir(root);
-    tool.env_remove("CARGO_TARGET_DIR");
-    Ok(tool)
-}
-
 /// Returns the mutants of a crate that survive all rounds. A round after the first tries those that are left.
 fn test(root: &Path, name: &str, words: &[&str]) -> Result<Vec<String>, String> {
+    let tool = cargo_tool::installed("cargo-mutants", VERSION, "")?;
     let folder = target().join("mutants").join(name);
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     let mut iterates = words.contains(&ITERATE);
     let words = words.iter().filter(|word| **word != ITERATE);
     let (mut caught, mut unviable, mut endless, mut missed) = (0, 0, 0, Vec::new());
     for (_, skipped, environment) in ROUNDS.iter().filter(|(of, ..)| *of == name) {
-        let mut mutants = tool(root)?;
+        let mut mutants = Command::new(&tool);
+        // It builds in a copy of the tree, or in several copies with `--jobs`.
+        mutants.current_dir(root).env_remove("CARGO_TARGET_DIR");
+        mutants.args(["mutants", "--colors=never"]);
         mutants.arg(format!("--package=plaincall-{name}"));
         mutants.arg("--output").arg(&folder).args(words.clone());
         mutants.args(iterates.then_some(ITERATE));
@@ -99,59 +94,4 @@ fn test(root: &Path, name: &str, words: &[&str]) -> Result<Vec<String>, String> 
         return Err(format!("no mutant of {name} was tried"));
     }
     Ok(missed)
-}
-
-/// Checks that each exception has its reason above it and matches a mutant.
-fn check_exceptions(root: &Path) -> Result<(), String> {
-    for (number, pattern) in patterns(&read(&root.join(SETTINGS))?)? {
-        let mut list = tool(root)?;
-        list.args(["--no-config", "--list", "--re", pattern]);
-        list.args(["--package=plaincall-plan", "--package=plaincall-syntax"]);
-        // Deleted fields are listed for every pattern.
-        let listed = output(&mut list)?;
-        let mut mutants = listed
-            .lines()
-            .filter(|name| !name.contains(": delete field "));
-        if mutants.next().is_none() {
-            return Err(format!("{SETTINGS}:{number}: no mutant matches: {pattern}"));
-        }
-    }
-    Ok(())
-}
-
-/// Returns the exceptions with their line numbers.
-///
-/// # Errors
-/// Returns an error if there is no reason above an exception.
-fn patterns(text: &str) -> Result<Vec<(usize, &str)>, String> {
-    let mut found = Vec::new();
-    let mut has_reason = false;
-    for (line, number) in text.lines().map(str::trim).zip(1..) {
-        let pattern = line.strip_prefix('\'').and_then(|it| it.strip_suffix("',"));
-        match pattern {
-            Some(pattern) if has_reason => found.push((number, pattern)),
-            Some(_) => {
-                return Err(format!(
-                    "{SETTINGS}:{number}: write the reason of this exception above it"
-                ));
-            }
-            None => has_reason = line.starts_with('#'),
-        }
-    }
-    Ok(found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exceptions_have_a_reason() {
-        let text = "exclude_re = [\n  # Slower.\n  'a',\n  'b',\n]\n";
-        assert_eq!(patterns(text).unwrap(), [(3, "a"), (4, "b")]);
-        assert!(patterns("exclude_re = [\n  'a',\n]\n").is_err());
-        let text = read(&crate::workspace::root().join(SETTINGS)).unwrap();
-        let lines = text.lines().filter(|line| line.starts_with("    '"));
-        assert_eq!(patterns(&text).unwrap().len(), lines.count());
-    }
 }

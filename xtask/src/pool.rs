@@ -43,13 +43,14 @@ pub(crate) struct Job {
     outcome: Option<Outcome>,
 }
 
-/// The result of a job: its seconds, those of its processes, and the number of its tests.
+/// The end of a job: why it failed, its seconds, those of its processes, the number of its tests, and its log.
 #[derive(Default)]
 struct Outcome {
-    has_passed: bool,
+    error: Option<String>,
     seconds: f64,
     processor: f64,
     tests: u64,
+    text: String,
 }
 
 impl Job {
@@ -119,16 +120,14 @@ impl Job {
 
     /// Returns whether it has passed, if it has ended.
     fn has_passed(&self) -> Option<bool> {
-        self.outcome.as_ref().map(|outcome| outcome.has_passed)
+        self.outcome.as_ref().map(|outcome| outcome.error.is_none())
     }
 }
 
 /// Returns the jobs of these groups, and those that they need.
 pub(crate) fn selected(mut jobs: Vec<Job>, groups: &[&str]) -> Result<Vec<Job>, String> {
-    if let Some(unknown) = groups
-        .iter()
-        .find(|name| jobs.iter().all(|job| job.group != **name))
-    {
+    let is_unknown = |group: &&&str| jobs.iter().all(|job| job.group != **group);
+    if let Some(unknown) = groups.iter().find(is_unknown) {
         let known: BTreeSet<&str> = jobs.iter().map(|job| job.group).collect();
         let known = Vec::from_iter(known).join(", ");
         return Err(format!("there is no group `{unknown}`: {known}"));
@@ -140,27 +139,18 @@ pub(crate) fn selected(mut jobs: Vec<Job>, groups: &[&str]) -> Result<Vec<Job>, 
     let mut open: Vec<&str> = own.map(|job| job.name.as_str()).collect();
     let mut wanted = BTreeSet::new();
     while let Some(name) = open.pop() {
-        let job = jobs.iter().find(|job| job.name == name);
-        open.extend(
-            &job.ok_or_else(|| format!("there is no job `{name}`"))?
-                .needs,
-        );
+        let Some(job) = jobs.iter().find(|job| job.name == name) else {
+            return Err(format!("there is no job `{name}`"));
+        };
+        open.extend(&job.needs);
         wanted.insert(name.to_owned());
     }
     jobs.retain(|job| wanted.contains(&job.name));
     Ok(jobs)
 }
 
-/// The end of the work of a job: its result, its seconds and those of its processes, and its log.
-struct Ended {
-    result: Result<Vec<Job>, String>,
-    seconds: f64,
-    processor: f64,
-    text: String,
-}
-
-/// Does the work of a job, with a log in this file.
-fn perform(path: &Path, work: Work) -> Ended {
+/// Does the work of a job, with a log in this file. Returns its end, and the further jobs that it returned.
+fn perform(path: &Path, work: Work, least_tests: u64) -> (Outcome, Vec<Job>) {
     let begun = Instant::now();
     // A panic of a job must not leave the others waiting for it.
     let ran = logged(path, || catch_unwind(AssertUnwindSafe(work)));
@@ -169,12 +159,23 @@ fn perform(path: &Path, work: Work) -> Ended {
         Ok((Err(_), processor)) => (Err("it panicked".to_owned()), processor),
         Err(error) => (Err(error), 0.0),
     };
-    Ended {
-        result,
+    let text = String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
+    let tests = tests(&text);
+    let (more, mut error) = match result {
+        Ok(more) => (more, None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
+    if error.is_none() && tests < least_tests && !text.contains("SKIPPED") {
+        error = Some(format!("{tests} tests passed, not {least_tests} or more"));
+    }
+    let outcome = Outcome {
+        error,
         seconds: begun.elapsed().as_secs_f64(),
         processor,
-        text: String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned(),
-    }
+        tests,
+        text,
+    };
+    (outcome, more)
 }
 
 #[derive(Default)]
@@ -215,60 +216,46 @@ impl State {
 
     fn fail_dependents(&mut self) {
         let failed = |need: &&&str| self.passed(need) == Some(false);
-        let place = self
+        let waiting = self
             .jobs
             .iter()
-            .position(|job| job.work.is_some() && job.needs.iter().any(|need| failed(&need)));
-        let Some(place) = place else { return };
-        let Job {
-            group, name, needs, ..
-        } = &self.jobs[place];
-        let needs: Vec<&&str> = needs.iter().filter(failed).collect();
-        println!("   {group}: {name} NOT RUN: it needs {needs:?}");
-        self.jobs[place].work = None;
-        self.record(place, Outcome::default());
-        self.fail_dependents();
-    }
-
-    /// Prints how a job ended, and adds the further jobs that it returned.
-    fn end(&mut self, place: usize, ended: Ended) {
-        let (seconds, processor, text) = (ended.seconds, ended.processor, ended.text);
-        let job = &self.jobs[place];
-        let Job { group, name, .. } = job;
-        let (tests, least) = (tests(&text), job.least_tests);
-        let result = match ended.result {
-            Ok(_) if tests < least && !text.contains("SKIPPED") => {
-                Err(format!("{tests} tests passed, not {least} or more"))
-            }
-            result => result,
-        };
-        let has_passed = result.is_ok();
-        match result {
-            Ok(mut more) => {
-                let is_shown = |line: &&str| job.shows_log || line.contains("SKIPPED");
-                let shown = text.lines().filter(is_shown);
-                shown.for_each(|line| println!("{line}"));
-                println!("{seconds:7.1} s {processor:7.1} of processors  {group}: {name}");
-                more.retain(|_| !job.is_only_needed);
-                self.jobs.extend(more);
-            }
-            Err(error) => println!("{text}\n{seconds:7.1} s  {group}: {name} FAILED: {error}"),
+            .enumerate()
+            .filter(|(_, job)| job.work.is_some());
+        let mut needs =
+            waiting.filter_map(|(place, job)| Some((place, job.needs.iter().find(failed)?)));
+        if let Some((place, need)) = needs.next() {
+            let outcome = Outcome {
+                error: Some(format!("not run, because it needs {need}")),
+                ..Outcome::default()
+            };
+            self.end(place, outcome, Vec::new());
+            self.fail_dependents();
         }
-        self.record(
-            place,
-            Outcome {
-                has_passed,
-                seconds,
-                processor,
-                tests,
-            },
-        );
     }
 
-    /// Records the end of a job, and prints the line of its group if that was its last.
-    fn record(&mut self, place: usize, outcome: Outcome) {
-        self.jobs[place].outcome = Some(outcome);
-        let group = self.jobs[place].group;
+    /// Records and prints the end of a job, and the line of its group if that was its last.
+    fn end(&mut self, place: usize, outcome: Outcome, more: Vec<Job>) {
+        let job = &mut self.jobs[place];
+        let (group, name, seconds) = (job.group, &job.name, outcome.seconds);
+        let is_shown = |line: &&str| job.shows_log || line.contains("SKIPPED");
+        match &outcome.error {
+            None => {
+                let shown = outcome.text.lines().filter(is_shown);
+                shown.for_each(|line| println!("{line}"));
+                let processor = outcome.processor;
+                println!("{seconds:7.1} s {processor:7.1} of processors  {group}: {name}");
+            }
+            Some(error) => {
+                println!(
+                    "{}\n{seconds:7.1} s  {group}: {name} FAILED: {error}",
+                    outcome.text
+                );
+            }
+        }
+        (job.work, job.outcome) = (None, Some(outcome));
+        if !job.is_only_needed {
+            self.jobs.extend(more);
+        }
         let mut of_group = self.jobs.iter().filter(|job| job.group == group);
         if of_group.all(|job| job.outcome.is_some()) {
             let line = self.line(group);
@@ -351,11 +338,12 @@ fn run_all(jobs: Vec<Job>, limit: Duration, begun: Instant, logs: &Path) -> Stat
     let (sender, ended) = mpsc::channel();
     while !state.has_ended() {
         if let Some((place, work)) = state.next(gigabytes, most) {
-            let (sender, path) = (sender.clone(), log(logs, &state.jobs[place].name));
-            std::thread::spawn(move || sender.send((place, perform(&path, work))));
+            let job = &state.jobs[place];
+            let (sender, path, least) = (sender.clone(), log(logs, &job.name), job.least_tests);
+            std::thread::spawn(move || sender.send((place, perform(&path, work, least))));
         } else if !state.has_ended() {
             match ended.recv_timeout(limit.saturating_sub(begun.elapsed())) {
-                Ok((place, ended)) => state.end(place, ended),
+                Ok((place, (outcome, more))) => state.end(place, outcome, more),
                 Err(_) => stop(&state, begun, logs),
             }
         }
@@ -398,10 +386,8 @@ fn available_gigabytes() -> u32 {
 /// The number of passed tests that a log of cargo, pytest or Node states.
 fn tests(log: &str) -> u64 {
     let of_line = |line: &str| {
-        let node = line
-            .strip_prefix("# pass ")
-            .or(line.strip_prefix("ℹ pass "));
-        let text = match node {
+        let node = ["# pass ", "ℹ pass "].map(|start| line.strip_prefix(start));
+        let text = match node[0].or(node[1]) {
             Some(number) => number.trim(),
             // The last line of pytest contains the time.
             None if line.starts_with("test result: ") || line.contains(" in ") => {
@@ -437,12 +423,11 @@ mod tests {
             let selected = selected(jobs(), groups).unwrap();
             let (needed, own): (Vec<_>, Vec<_>) =
                 selected.into_iter().partition(|job| job.is_only_needed);
-            [needed, own].map(|jobs| {
-                jobs.into_iter()
-                    .map(|job| job.name)
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            })
+            let join = |jobs: Vec<Job>| {
+                let names: Vec<String> = jobs.into_iter().map(|job| job.name).collect();
+                names.join(" ")
+            };
+            [needed, own].map(join)
         };
         assert_eq!(names(&["b"]), ["build first", "second"]);
         assert_eq!(names(&["c"]), ["", "third"]);
@@ -473,11 +458,7 @@ mod tests {
         let mut next = |ended: &[&str]| {
             for name in ended {
                 let place = state.jobs.iter().position(|job| job.name == *name);
-                let outcome = Outcome {
-                    has_passed: true,
-                    ..Outcome::default()
-                };
-                state.record(place.unwrap(), outcome);
+                state.end(place.unwrap(), Outcome::default(), Vec::new());
             }
             let (place, _) = state.next(5, 9)?;
             Some(state.jobs[place].name.clone())
