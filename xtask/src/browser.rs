@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::pool::Job;
 use crate::step::{copy, output, skipped, step};
 use crate::workspace::{command, files, new_folder, read, root, stem, target, write};
-use crate::{debian, suites};
+use crate::{suites, tools};
 
 /// The logs of the tests, as events.
 const RECORDS: &str = "crates/cli/tests/show/records";
@@ -97,5 +97,5 @@ fn install() -> Result<(), String> {
 /// Returns the path of Chromium, if it is installed.
 pub(crate) fn found() -> Option<PathBuf> {
     let mut names = ["chromium", "chromium-browser", "google-chrome"].into_iter();
-    names.find_map(debian::installed)
+    names.find_map(tools::of_system)
 }

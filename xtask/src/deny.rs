@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::pool::Job;
 use crate::step::{skipped, step, succeeds};
 use crate::workspace::{cargo_home, entries, root};
-use crate::{cargo_tool, python};
+use crate::{python, tools};
 
 /// The version of `cargo deny`.
 const VERSION: &str = "0.20.2";
@@ -18,7 +18,7 @@ pub(crate) fn job() -> Job {
 }
 
 fn check() -> Result<(), String> {
-    let program = cargo_tool::published("cargo-deny", VERSION, "")?;
+    let program = tools::published("cargo-deny", VERSION, "")?;
     let deny = |words: &str| {
         let mut command = Command::new(&program);
         command.args(words.split(' ')).current_dir(root());

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::pool::Job;
 use crate::step::{output, skipped, step};
 use crate::workspace::{no_problems, read, root, target};
-use crate::{browser, debian, dist, python, suites};
+use crate::{browser, dist, python, suites, tools};
 
 const EXAMPLE: &str = "examples/gateway";
 const COMPOSE: &str = "compose.yaml";
@@ -31,7 +31,7 @@ fn check() -> Result<(), String> {
     let program = dist::command();
     check_compose(&root, &example, &program)?;
     let missing = "it is not installed and Debian's packages cannot be reached";
-    match debian::program("prometheus", "promtool") {
+    match tools::of_debian("prometheus", "promtool") {
         Some(promtool) => {
             let mut check = Command::new(promtool);
             check.args(["check", "config"]);
@@ -39,7 +39,7 @@ fn check() -> Result<(), String> {
         }
         None => skipped("promtool", missing)?,
     }
-    let Some(nginx) = debian::program("nginx", "nginx") else {
+    let Some(nginx) = tools::of_debian("nginx", "nginx") else {
         return skipped("drain", missing);
     };
     let mut drain = Command::new(target().join(suites::BENCH));

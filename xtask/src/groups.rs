@@ -6,9 +6,9 @@ use crate::pool::{self, Job};
 use crate::step::step;
 use crate::workspace::{QUICK, cargo, root, target};
 use crate::{
-    browser, clients, coding_agents, deny, deployment, dist, engines, fuzz, inspector, installed,
-    interface, node, notices, npm, other_targets, python, python_package, repository_lints,
-    restate, site, suites, wasm,
+    browser, clients, deny, deployment, dist, engines, fuzz, inspector, installed, interface, node,
+    notices, npm, other_targets, python, python_package, repository_lints, restate, site, suites,
+    wasm,
 };
 
 /// The groups that a nightly run has. Each `.ci/run` has one of them, by the date.
@@ -120,7 +120,7 @@ fn all(profile: &'static str) -> Vec<Job> {
         inspector::jobs(),
         browser::jobs(),
         clients::jobs(),
-        coding_agents::jobs(),
+        clients::coding_agents(),
         engines::jobs(),
         python_package::jobs(),
         npm::jobs(),

@@ -5,10 +5,7 @@
 )]
 
 mod browser;
-mod cargo_tool;
 mod clients;
-mod coding_agents;
-mod debian;
 mod deny;
 mod deployment;
 mod dist;
@@ -34,6 +31,7 @@ mod restate;
 mod site;
 mod step;
 mod suites;
+mod tools;
 mod wasm;
 mod workspace;
 
@@ -105,7 +103,7 @@ fn main() -> ExitCode {
         ["python", "soak", seconds] => quick(python_package::soak((*seconds).to_owned())),
         ["inspector", "build"] => groups::run(&[inspector::PAGE], None),
         ["coding-agents", "--claude-code", program] => {
-            quick(coding_agents::claude_code((*program).to_owned()))
+            quick(clients::claude_code((*program).to_owned()))
         }
         ["engines", "--figures"] => quick(engines::figures()),
         ["restate", "--killed"] => quick(restate::kills()),

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::cargo_tool;
 use crate::step::report;
+use crate::tools;
 use crate::workspace::{at, no_problems, read, target};
 
 /// The version of cargo-mutants.
@@ -49,7 +49,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
 
 /// Returns the mutants of a crate that survive all rounds. A round after the first tries those that are left.
 fn test(root: &Path, name: &str, words: &[&str]) -> Result<Vec<String>, String> {
-    let tool = cargo_tool::installed("cargo-mutants", VERSION, "")?;
+    let tool = tools::installed("cargo-mutants", VERSION, "")?;
     let folder = target().join("mutants").join(name);
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     let mut iterates = words.contains(&ITERATE);

@@ -153,12 +153,8 @@ pub(crate) fn selected(mut jobs: Vec<Job>, groups: &[&str]) -> Result<Vec<Job>, 
 fn perform(path: &Path, work: Work, least_tests: u64) -> (Outcome, Vec<Job>) {
     let begun = Instant::now();
     // A panic of a job must not leave the others waiting for it.
-    let ran = logged(path, || catch_unwind(AssertUnwindSafe(work)));
-    let (result, processor) = match ran {
-        Ok((Ok(result), processor)) => (result, processor),
-        Ok((Err(_), processor)) => (Err("it panicked".to_owned()), processor),
-        Err(error) => (Err(error), 0.0),
-    };
+    let (result, processor) = logged(path, || catch_unwind(AssertUnwindSafe(work)));
+    let result = result.unwrap_or_else(|_| Err("it panicked".to_owned()));
     let text = String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
     let tests = tests(&text);
     let (more, mut error) = match result {

@@ -1,6 +1,5 @@
 //! Repository lints: the rules of ARCHITECTURE.md that no compiler checks.
 
-mod departures;
 pub(crate) mod links;
 mod names;
 mod pages;
@@ -109,7 +108,6 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     broken.extend(forbidden(DEPENDENCIES, &metadata)?);
     broken.extend(links::broken(root, &files(root, "md"))?);
     broken.extend(pages::problems(root)?);
-    broken.extend(departures::wrong(root)?);
     broken.extend(names::unknown(root)?);
     broken.extend(words::banned(root)?);
     no_problems("repository lints are broken:", &broken)

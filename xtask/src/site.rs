@@ -13,7 +13,7 @@ use crate::step::{copy, report, step};
 use crate::workspace::{
     at, files, has_extension, name_below, new_folder, no_problems, read, root, write,
 };
-use crate::{cargo_tool, inspector, python};
+use crate::{inspector, python, tools};
 
 /// The version of mdBook.
 const VERSION: &str = "0.5.4";
@@ -37,7 +37,7 @@ pub(crate) fn job() -> Job {
 fn build(root: &Path) -> Result<(), String> {
     // It needs neither its server nor its file watcher.
     let features = "--no-default-features --features search";
-    let program = cargo_tool::published("mdbook", VERSION, features)?;
+    let program = tools::published("mdbook", VERSION, features)?;
     assemble(root, &new_folder(&root.join("target/book"))?)?;
     let site = new_folder(&root.join("target/site"))?;
     step("site", Command::new(program).arg("build").arg(root))?;

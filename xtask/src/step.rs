@@ -53,16 +53,16 @@ pub(crate) fn skipped(what: &str, why: &str) -> Result<(), String> {
 }
 
 /// Does some work whose commands and messages print into a file. Returns its result and the processor seconds of its commands.
-pub(crate) fn logged<T>(path: &Path, work: impl FnOnce() -> T) -> Result<(T, f64), String> {
-    let file = File::create(path).map_err(at(path))?;
-    LOG.set(Some(Log {
+pub(crate) fn logged<T>(path: &Path, work: impl FnOnce() -> T) -> (T, f64) {
+    // Without a file, it prints to the terminal.
+    LOG.set(File::create(path).ok().map(|file| Log {
         path: path.to_owned(),
         file,
         processor: 0.0,
     }));
     let result = work();
     let log = LOG.take();
-    Ok((result, log.map_or(0.0, |log| log.processor)))
+    (result, log.map_or(0.0, |log| log.processor))
 }
 
 /// Runs one step, and prints its name and time.
