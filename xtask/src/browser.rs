@@ -14,7 +14,6 @@ use crate::{suites, tools};
 /// The logs of the tests, as events.
 const RECORDS: &str = "crates/cli/tests/show/records";
 
-/// The job that installs Chromium.
 pub(crate) const CHROMIUM: &str = "Chromium";
 /// The option for Node's tests: only a test that hangs takes so long, in milliseconds.
 pub(crate) const PATIENCE: &str = "--test-timeout=600000";

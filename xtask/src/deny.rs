@@ -10,7 +10,6 @@ use crate::step::{skipped, step, succeeds};
 use crate::workspace::{cargo_home, entries, root};
 use crate::{python, tools};
 
-/// The version of `cargo deny`.
 const VERSION: &str = "0.20.2";
 
 pub(crate) fn job() -> Job {

@@ -18,7 +18,6 @@ use crate::workspace::{
 };
 use crate::{inspector, python};
 
-/// The platform of the command.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 /// The oldest glibc that the command runs with, and the name that Python has for it.
 const OLDEST_GLIBC: (u32, u32) = (2, 17);
@@ -36,10 +35,8 @@ const COMPLETIONS: [(&str, &str); 5] = [
 const INCLUDED: &str =
     "README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT THIRD-PARTY-NOTICES examples/harbour";
 pub(crate) const CHECKSUMS: &str = "SHA256SUMS";
-/// The version of the workspace.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The built files.
 pub(crate) struct Packages {
     /// `target/dist`, as an absolute path.
     pub(crate) folder: PathBuf,
@@ -51,7 +48,6 @@ pub(crate) struct Packages {
     program: PathBuf,
 }
 
-/// The job that builds the files.
 pub(crate) const RELEASE: &str = "files of a release";
 
 static BUILT: OnceLock<Packages> = OnceLock::new();

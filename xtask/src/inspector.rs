@@ -8,17 +8,14 @@ use crate::step::{copy, skipped, step};
 use crate::workspace::{at, command, new_folder, root, target};
 use crate::{browser, node, suites, wasm};
 
-/// The job that builds the page.
 pub(crate) const PAGE: &str = "page of the inspector";
 
-/// The folder of the sources.
 const SOURCE: &str = "inspector";
 /// The parts of the page that that of `show` has too.
 const SHARED: &str = "crates/report/src/page";
 /// The files and folders that the build and the tests read.
 const FILES: &str =
     "tsconfig.json page.tsconfig.json page.html style.css elements.mjs build.mjs src example tests";
-/// The most bytes that the page may have.
 const MOST: u64 = 1_800_000;
 
 pub(crate) fn jobs() -> Vec<Job> {

@@ -15,7 +15,6 @@ const PATH: &str = "/usr/bin:/bin";
 /// The start of the README's first example, and the end of its output.
 const EXAMPLE: &str = "cargo run -- ";
 const RESULTS: &str = "10 calls: 10 ok";
-/// The files of the example.
 const FILES: &str = "examples/harbour";
 /// A program that uses the Python library.
 const LIBRARY: &str = "import plaincall as pc

@@ -20,7 +20,6 @@ mod node;
 mod notices;
 mod npm;
 mod other_targets;
-mod passed;
 mod pictures;
 mod pool;
 mod promises;
@@ -63,19 +62,15 @@ cargo xtask TASK
   soak          run the gateway with a faulty model server and check that nothing grows: SECONDS
   interface     rewrite the listings of public interfaces, crates/NAME/public-interface.txt: --overwrite
   notices       rewrite THIRD-PARTY-NOTICES; `test` fails if it is out of date
-  fuzz          run the targets of fuzz/, each for some seconds: [--keep] [SECONDS] [TARGET…]; --keep adds new inputs to
-                fuzz/corpus
+  fuzz          run the targets of fuzz/, each for some seconds: [--keep] [SECONDS] [TARGET…]; --keep adds new inputs
   mutants       mutate `plan` and `syntax`; a test must detect every mutant: [plan|syntax] [ARGUMENTS…]
   bench         measure the parser's speed; passes its arguments on
   bench gateway compare the gateway with a bare proxy; --release builds it like `cargo install`; passes its arguments on
-  bench parsers compare the parser with other parsers of tool calls; installs them (needs Node and a network)
-  bench python  compare the Python package with the Python parsers of vLLM and SGLang; installs them (needs x86-64 Linux, Python
-                and a network): [--rounds N] [--seconds S]
-  bench npm     compare the npm package with other parsers in JavaScript, which it installs, and with a native addon (needs Node
-                and a network)
+  bench parsers compare the parser with other parsers of tool calls, which it installs
+  bench python  compare the Python package with the parsers of vLLM and SGLang, which it installs: [--rounds N] [--seconds S]
+  bench npm     compare the npm package with other parsers in JavaScript, which it installs, and with a native addon
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
-  dist          build what a release publishes into target/dist: an archive and two Python wheels for x86-64 Linux, and their
-                checksums, with the profile `dist`; installs maturin and zig (needs Python, Node and a network)
+  dist          build what a release publishes into target/dist, for x86-64 Linux, with the profile `dist`
   installed dist
                 build it, install each file in a clean environment, and run the first example
   docs          rewrite docs/command-line.md and docs/configuration.md from the command, and docs/measured-models.md and

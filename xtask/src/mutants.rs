@@ -11,7 +11,6 @@ use crate::step::report;
 use crate::tools;
 use crate::workspace::{at, no_problems, read, target};
 
-/// The version of cargo-mutants.
 const VERSION: &str = "27.1.0";
 
 /// The settings of cargo-mutants, with the exceptions at the end.

@@ -10,7 +10,6 @@ use crate::pool::Job;
 use crate::step::{copy, step};
 use crate::workspace::{at, command, read, root, target};
 
-/// The job that installs the workspace.
 pub(crate) const PACKAGES: &str = "packages of Node";
 /// The file that lists the folders of the workspace.
 const MANIFEST: &str = "package.json";

@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::step::output;
 use crate::workspace::{at, cargo, entries, name_below, write};
 
-/// The file.
 const FILE: &str = "THIRD-PARTY-NOTICES";
 /// The target platforms of the command.
 const TARGETS: &str =

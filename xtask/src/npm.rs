@@ -10,9 +10,7 @@ use crate::step::{copy, skipped, step};
 use crate::workspace::{at, cargo, command, root, target};
 use crate::{browser, node, suites, wasm};
 
-/// The job that builds the package.
 const PACKAGE: &str = "npm package";
-/// The folder of the package.
 const SOURCE: &str = "typescript";
 const FILES: &str = "tsconfig.json README.md src tests";
 const MODULES: [&str; 2] = ["parse.wasm", "gateway.wasm"];

@@ -8,11 +8,9 @@ use crate::pool::Job;
 use crate::step::step;
 use crate::workspace::{command, root, target};
 
-/// The job that installs `uv`.
 pub(crate) const UV: &str = "uv";
 /// Held while packages are installed: jobs share some folders.
 static INSTALLING: Mutex<()> = Mutex::new(());
-/// The list that pins it.
 const LIST: &str = "xtask/dist/install.txt";
 
 pub(crate) fn job() -> Job {

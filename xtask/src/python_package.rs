@@ -129,35 +129,40 @@ fn package() -> Result<(), String> {
     pytest(name, &tools("python-tests")?, &[], &tests())
 }
 
-fn clients(library: &'static str) -> Result<(), String> {
-    let clients = folder().join("clients");
-    let list = clients.join(library).with_extension("txt");
-    let installed = install(&list, &format!("python-{library}"))?;
-    let file = format!("test_{library}.py");
-    let tools = tools(&format!("python-types-{library}"))?;
-    check_types(library, &tools, &installed, &[&format!("clients/{file}")])?;
-    let name = format!("clients of {library}");
-    pytest(&name, &installed, &[&file], &clients)
+/// Runs the tests of a file with its packages, and checks the types of sources with them.
+fn suite(list: &str, environment: &str, file: &str, typed: &[&str]) -> Result<(), String> {
+    let list = folder().join(list);
+    let programs = install(&list, environment)?;
+    if !typed.is_empty() {
+        let tools = tools(&format!("{environment}-types"))?;
+        check_types(environment, &tools, &programs, typed)?;
+    }
+    pytest(file, &programs, &[file], list.parent().unwrap_or(&list))
 }
 
-fn install_tables() -> Result<(PathBuf, PathBuf), String> {
-    let data = folder().join("data");
-    let programs = install(&data.join("requirements.txt"), "python-data")?;
-    Ok((programs, data))
+fn clients(library: &str) -> Result<(), String> {
+    let (list, environment) = (
+        format!("clients/{library}.txt"),
+        format!("python-{library}"),
+    );
+    let file = format!("test_{library}.py");
+    suite(&list, &environment, &file, &[&format!("clients/{file}")])
 }
 
 fn tables() -> Result<(), String> {
-    let (programs, data) = install_tables()?;
-    check_types("data", &tools("python-types-data")?, &programs, &["data"])?;
-    pytest("tables", &programs, &["test_tables.py"], &data)
+    suite(
+        "data/requirements.txt",
+        "python-data",
+        "test_tables.py",
+        &["data"],
+    )
 }
 
 fn spark() -> Result<(), String> {
     if Command::new("java").arg("-version").output().is_err() {
         return skipped("tables in Spark", "they need Java");
     }
-    let (programs, data) = install_tables()?;
-    pytest("tables in Spark", &programs, &["test_spark.py"], &data)
+    suite("data/requirements.txt", "python-data", "test_spark.py", &[])
 }
 
 fn plugins() -> Result<(), String> {

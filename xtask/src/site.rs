@@ -4,7 +4,7 @@
 //! `docs/SUMMARY.md` lists the pages. Afterwards each link of the website is checked.
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::pool::Job;
@@ -15,7 +15,6 @@ use crate::workspace::{
 };
 use crate::{inspector, python, tools};
 
-/// The version of mdBook.
 const VERSION: &str = "0.5.4";
 
 /// The page about the inspector, its sentence about the website, and the link that the website has instead.
@@ -25,7 +24,6 @@ const INSPECTOR: (&str, &str, &str) = (
     "[Open the inspector](../inspector.html).",
 );
 
-/// The list of pages.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Returns the job that builds the website in `target/site` and checks its links. It fails if mdBook does, a page of the
@@ -76,7 +74,6 @@ fn assemble(root: &Path, source: &Path) -> Result<(), String> {
     }
     for page in &pages {
         let text = read(&root.join(page))?;
-        let folder = Path::new(page).parent().unwrap_or(Path::new(""));
         let mut page_text = text.clone();
         if page == INSPECTOR.0 {
             if !text.contains(INSPECTOR.1) {
@@ -89,7 +86,7 @@ fn assemble(root: &Path, source: &Path) -> Result<(), String> {
             if path.is_empty() || path.contains("://") {
                 continue;
             }
-            let target = normal(&folder.join(path));
+            let target = Path::new(page).with_file_name(path);
             if root.join(&target).is_dir() {
                 page_text = without_link(&page_text, &link);
             } else if !has_extension(&target, "md") {
@@ -119,17 +116,4 @@ fn without_link(page: &str, link: &str) -> String {
         text = format!("{before}{title}{back}");
     }
     text
-}
-
-/// Resolves `..` in a relative path.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(normal.pop()),
-            Component::CurDir => {}
-            part => normal.push(part),
-        }
-    }
-    normal
 }

@@ -2,17 +2,23 @@
 //!
 //! Clippy's compiler builds the tests, so the workspace and its dependencies are compiled only once. `cargo test` runs one
 //! program after another, and many tests wait more than they compute; as jobs they run side by side.
+//!
+//! The ordinary run does not run a program again that passed with the same state: its modification time, with the times and lengths
+//! of the files that it may read.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
 
-use crate::passed;
 use crate::pool::Job;
 use crate::step::{report, run, step};
-use crate::workspace::{linting_cargo, no_problems, root, stem, target};
+use crate::workspace::{
+    all_files, has_extension, linting_cargo, no_problems, root, stem, target, write,
+};
 
 /// The job that builds all test programs, and the programs that they start.
 pub(crate) const BUILD: &str = "build of tests";
@@ -138,7 +144,7 @@ fn built(all: bool) -> Result<Vec<Job>, String> {
     // The programs that other groups start.
     let programs = format!("build --bin load --bin plaincall-bench-gateway {SELECTION}");
     step("other programs", &mut linting_cargo(&programs))?;
-    let data = passed::of_data(&root());
+    let data = state_of_data(&root());
     let programs = messages.iter().filter_map(Program::new);
     let jobs = programs.flat_map(|program| program.jobs(all, &data));
     let mut jobs: Vec<Job> = jobs.collect();
@@ -148,10 +154,10 @@ fn built(all: bool) -> Result<Vec<Job>, String> {
     let is_library = |message: &&Value| message["target"]["doctest"] == true;
     let libraries = messages.iter().filter(is_library);
     let libraries = libraries.filter_map(|message| message["filenames"][0].as_str());
-    let libraries = libraries.map(|path| passed::of_file(Path::new(path)));
+    let libraries = libraries.map(|path| state_of(Path::new(path)));
     let libraries: String = libraries.collect();
     let load = target().join("debug/load");
-    let load_state = passed::of_file(&load);
+    let load_state = state_of(&load);
     // The tests run nevertheless.
     let warned = move || no_problems("warnings:", &warnings);
     jobs.extend([
@@ -169,12 +175,12 @@ fn job(all: bool, name: &str, mut command: Command, state: String) -> Job {
     let seconds = long.map_or(5, |(_, seconds)| *seconds);
     let title = name.to_owned();
     Job::new(GROUP, name, seconds, move || {
-        if !all && passed::has(&title, &state) {
+        if !all && has_passed(&title, &state) {
             report!("passed before");
             return Ok(());
         }
         step(&title, &mut command)?;
-        passed::note(&title, &state);
+        note_passed(&title, &state);
         Ok(())
     })
 }
@@ -214,8 +220,8 @@ impl<'a> Program<'a> {
 
     fn jobs(&self, all: bool, data: &str) -> Vec<Job> {
         let folder = stem(self.package);
-        let state = passed::of_file(Path::new(self.executable));
-        let state = state + &passed::of_folder(self.package) + data;
+        let state = state_of(Path::new(self.executable));
+        let state = state + &state_below(self.package) + data;
         let suite =
             |name: &str, arguments: &[&str]| job(all, name, self.command(arguments), state.clone());
         if !self.source.starts_with("tests") {
@@ -241,4 +247,46 @@ impl<'a> Program<'a> {
         }));
         jobs
     }
+}
+
+/// Returns whether the program has passed with this state.
+fn has_passed(name: &str, state: &str) -> bool {
+    fs::read_to_string(record(name)).is_ok_and(|found| found == state)
+}
+
+/// Records that the program has passed. If that fails, the program runs again next time.
+fn note_passed(name: &str, state: &str) {
+    let _ = write(&record(name), state);
+}
+
+fn record(name: &str) -> PathBuf {
+    let name = name.replace(|character: char| !character.is_ascii_alphanumeric(), "-");
+    target().join("tests-passed").join(name)
+}
+
+/// Returns the name, length and time of one file.
+fn state_of(path: &Path) -> String {
+    let shown = path.display();
+    let Ok(known) = fs::metadata(path) else {
+        return format!("{shown} is missing\n");
+    };
+    let time = known.modified().ok();
+    let time = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let nanoseconds = time.unwrap_or_default().as_nanos();
+    format!("{shown} {} {nanoseconds}\n", known.len())
+}
+
+/// Returns the state of all files below a folder.
+fn state_below(folder: &Path) -> String {
+    all_files(folder)
+        .iter()
+        .map(|path| state_of(path))
+        .collect()
+}
+
+/// Returns the state of all files of the repository except sources, because tests read examples, documents and tables.
+fn state_of_data(root: &Path) -> String {
+    let files = all_files(root).into_iter();
+    let data = files.filter(|path| !has_extension(path, "rs"));
+    data.map(|path| state_of(&path)).collect()
 }

@@ -11,7 +11,6 @@ use crate::pool::Job;
 use crate::step::{report, step};
 use crate::workspace::{at, cargo, new_folder, no_problems, target};
 
-/// The job that builds them.
 pub(crate) const MODULES: &str = "WebAssembly modules";
 
 /// The seeds of hash tables come from `inspector/core/src/seeds.rs` instead of generated bindings to a page.

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use crate::workspace::{all_files, has_extension, name_below, no_problems, read};
 
-/// The lists.
 const LISTS: &str = include_str!("../../words.txt");
 
 /// Banned words that are also the names of tools in tests. In tests, only comments are checked for them, and nowhere code
