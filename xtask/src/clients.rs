@@ -25,16 +25,8 @@ const CONVERSATIONS: &str = "conversations.py";
 const COUNT: &str = "500";
 
 /// The recorded replies of the gateways of a task, and how they send arguments. The second task ends with a call of the agent's own tool.
-const TASK: [(&str, &str); 4] = [
-    ("replies.jsonl", "checked"),
-    ("wrong.jsonl", "checked"),
-    ("wrong.jsonl", "stream"),
-    ("repaired.jsonl", "checked"),
-];
-const FINAL_TASK: [(&str, &str); 2] = [
-    ("final_replies.jsonl", "checked"),
-    ("final_wrong.jsonl", "checked"),
-];
+const TASK: &str = "replies:checked wrong:checked wrong:stream repaired:checked";
+const FINAL_TASK: &str = "final_replies:checked final_wrong:checked";
 
 pub(crate) fn jobs() -> Vec<Job> {
     let job = |name, seconds, needs, work: fn() -> Result<(), String>| {
@@ -46,7 +38,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         job("agents of Python", 60, python::UV, agents),
         job("SDKs of agents", 60, python::UV, || {
             let python = installed("agent_sdks.txt", "agent-sdks")?;
-            run_all(&python, &folder(), AGENT_SDKS, &TASK)
+            run_all(&python, &folder(), AGENT_SDKS, TASK)
         }),
         Job::new("mcp", "MCP", 20, mcp)
             .needs(&[node::PACKAGES, suites::BUILD])
@@ -59,14 +51,9 @@ fn folder() -> PathBuf {
 }
 
 /// Runs programs with the addresses of gateways that answer with recorded replies.
-fn run_all(
-    runner: &Path,
-    folder: &Path,
-    programs: &str,
-    task: &[(&str, &str)],
-) -> Result<(), String> {
-    let gateway = |(replies, arguments): &(&str, &str)| {
-        let replies = self::folder().join(replies);
+fn run_all(runner: &Path, folder: &Path, programs: &str, task: &str) -> Result<(), String> {
+    let gateway = |(replies, arguments): (&str, &str)| {
+        let replies = self::folder().join(format!("{replies}.jsonl"));
         let mut gateway = Command::new(dist::command());
         gateway.args(["serve", "--listen", "127.0.0.1:0", "--upstream"]);
         gateway.arg(format!("replay:{}", replies.display()));
@@ -76,7 +63,8 @@ fn run_all(
             words.find(|word| word.starts_with("http://"))
         })
     };
-    let gateways = task.iter().map(gateway);
+    let gateways = task.split(' ').filter_map(|one| one.split_once(':'));
+    let gateways = gateways.map(gateway);
     let gateways = gateways.collect::<Result<Vec<Server>, String>>()?;
     for program in programs.split(' ') {
         let mut command = Command::new(runner);
@@ -93,7 +81,7 @@ fn run_all(
 
 fn node() -> Result<(), String> {
     let installed = node::member(FOLDER, &format!("task.mjs {NODE}"))?;
-    run_all(Path::new("node"), &installed, NODE, &TASK)
+    run_all(Path::new("node"), &installed, NODE, TASK)
 }
 
 /// Installs a list of packages, and returns the interpreter that has them.
@@ -104,7 +92,7 @@ fn installed(list: &str, name: &str) -> Result<PathBuf, String> {
 
 fn python_clients() -> Result<(), String> {
     let python = installed("requirements.txt", "python")?;
-    run_all(&python, &folder(), PYTHON, &TASK)?;
+    run_all(&python, &folder(), PYTHON, TASK)?;
     let mut conversations = Command::new(&python);
     conversations.arg("-B").arg(folder().join(CONVERSATIONS));
     step(CONVERSATIONS, conversations.arg(dist::command()).arg(COUNT))
@@ -112,8 +100,8 @@ fn python_clients() -> Result<(), String> {
 
 fn agents() -> Result<(), String> {
     let python = installed("agents.txt", "agents")?;
-    run_all(&python, &folder(), "llama_index_agent.py", &TASK)?;
-    run_all(&python, &folder(), "smolagents_agent.py", &FINAL_TASK)
+    run_all(&python, &folder(), "llama_index_agent.py", TASK)?;
+    run_all(&python, &folder(), "smolagents_agent.py", FINAL_TASK)
 }
 
 /// Calls the tools of the reference server over both transports, and runs the client against Plaincall's server.

@@ -24,13 +24,7 @@ const OLDEST_GLIBC: (u32, u32) = (2, 17);
 const COMPATIBILITY: &str = "manylinux2014";
 
 /// The shells, and the names of their completion scripts.
-const COMPLETIONS: [(&str, &str); 5] = [
-    ("bash", "plaincall.bash"),
-    ("zsh", "_plaincall"),
-    ("fish", "plaincall.fish"),
-    ("elvish", "plaincall.elv"),
-    ("powershell", "_plaincall.ps1"),
-];
+const COMPLETIONS: &str = "bash:plaincall.bash zsh:_plaincall fish:plaincall.fish elvish:plaincall.elv powershell:_plaincall.ps1";
 /// The files and folders of the repository in the archive. The first example needs no other files.
 const INCLUDED: &str =
     "README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT THIRD-PARTY-NOTICES examples/harbour";
@@ -212,7 +206,7 @@ fn archive(from: &Path, staging: &Path) -> Result<(String, PathBuf), String> {
         let to = folder.join(file);
         copy(&root().join(file), to.parent().unwrap_or(&folder))?;
     }
-    for (shell, file) in COMPLETIONS {
+    for (shell, file) in COMPLETIONS.split(' ').filter_map(|one| one.split_once(':')) {
         let script = output(Command::new(&program).args(["completions", shell]))?;
         write(&folder.join("completions").join(file), script)?;
     }

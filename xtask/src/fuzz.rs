@@ -63,9 +63,6 @@ pub(crate) fn job() -> Job {
 }
 
 /// Builds and runs the named targets, or all. With `--keep`, adds new inputs to the corpus.
-///
-/// # Errors
-/// Lists the targets with a failing input, and the files of the inputs.
 pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     let (keeps, words) = match words.split_first() {
         Some((&"--keep", rest)) => (true, rest),

@@ -24,9 +24,6 @@ const NIGHTLY: [&str; 8] = [
 ];
 
 /// Runs formatting, lints and the ordinary tests: what needs only Rust.
-///
-/// # Errors
-/// Lists the failed jobs.
 pub(crate) fn run_ordinary() -> Result<(), String> {
     let mut jobs = first();
     jobs.extend(suites::jobs(false));
@@ -34,9 +31,6 @@ pub(crate) fn run_ordinary() -> Result<(), String> {
 }
 
 /// Runs these groups of `all`, or all but the nightly ones and the nightly one of today.
-///
-/// # Errors
-/// Returns an error if there is no such group, or lists the failed jobs.
 pub(crate) fn run(groups: &[&str], minutes: Option<u64>) -> Result<(), String> {
     let jobs = all(QUICK);
     let mut wanted = groups.to_vec();
@@ -57,9 +51,6 @@ pub(crate) fn run_nightly(groups: &[&str]) -> Result<(), String> {
 }
 
 /// Runs a job with what it needs, built with a profile.
-///
-/// # Errors
-/// Lists the failed jobs.
 pub(crate) fn run_job(job: Job, profile: &'static str) -> Result<(), String> {
     let group = job.group();
     let mut jobs = all(profile);
@@ -147,19 +138,13 @@ fn documents() -> Result<(), String> {
 
 /// Checks crates with each feature alone and with none.
 fn features() -> Result<(), String> {
-    for (package, feature) in [
-        ("plaincall", ""),
-        ("plaincall", "tokio"),
-        ("plaincall-agent", ""),
-        ("plaincall-agent", "http"),
-        ("plaincall-agent", "mcp"),
-        ("plaincall-agent", "builtin"),
-    ] {
+    let agent = ["", "http", "mcp", "builtin"].map(|feature| ("plaincall-agent", feature));
+    let runs = ["", "tokio"].map(|feature| ("plaincall", feature));
+    for (package, feature) in runs.into_iter().chain(agent) {
         let mut check = cargo("clippy --lib --no-default-features --package");
         check.args([package, "--features", feature]);
         check.args(["--", "--deny", "warnings"]);
-        let title = format!("lints of {package} with only `{feature}`");
-        step(&title, &mut check)?;
+        step(&format!("{package} with only `{feature}`"), &mut check)?;
     }
     Ok(())
 }

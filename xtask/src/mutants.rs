@@ -30,9 +30,6 @@ const ROUNDS: [(&str, &str, &str); 3] = [
 const ITERATE: &str = "--iterate";
 
 /// Tries the mutants of the named crate, or of all. Further arguments are passed to `cargo-mutants`.
-///
-/// # Errors
-/// Returns an error if a mutant survives.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let (crates, rest) = match words {
         [name @ ("plan" | "syntax"), rest @ ..] => (vec![*name], rest),

@@ -310,9 +310,6 @@ fn rank(jobs: &[Job], place: usize) -> u32 {
 }
 
 /// Runs jobs side by side. After `limit`, it prints the table so far and ends this process and all of its group.
-///
-/// # Errors
-/// Lists the failed jobs, after all have ended.
 pub(crate) fn run(jobs: Vec<Job>, limit: Option<Duration>) -> Result<(), String> {
     let begun = Instant::now();
     let logs = new_folder(&target().join("logs"))?;

@@ -18,9 +18,6 @@ const PROMISES: &str = include_str!("../promises.txt");
 type Promise<'t> = (&'t str, &'t str, Vec<&'t str>);
 
 /// Reads promises that are separated by blank lines. Lines with `#` are comments.
-///
-/// # Errors
-/// Returns an error with a paragraph that is not a sentence, a command and figures.
 fn promises(text: &str) -> Result<Vec<Promise<'_>>, String> {
     let paragraphs = text.split("\n\n").filter(|text| !text.starts_with('#'));
     let promise = |text| {

@@ -80,9 +80,6 @@ const DURATION: &str = "use std::time::Duration;";
 const TESTS: &str = "/tests/ testing/oracle/ testing/properties/ testing/testkit/";
 
 /// Checks every repository lint.
-///
-/// # Errors
-/// Lists every violation.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let mut broken = Vec::new();
     let sources = ["crates", "integrations", "testing"];

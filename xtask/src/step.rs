@@ -230,7 +230,7 @@ mod tests {
             let server = Server::start(shell, |line| line.strip_prefix("at "));
             server.map(|server| server.address.clone())
         };
-        assert_eq!(start("echo no; echo at 7 >&2; sleep 60").unwrap(), "7");
+        assert_eq!(start("echo no; echo at 7 >&2; exec sleep 60").unwrap(), "7");
         assert!(start("echo no").unwrap_err().ends_with("not start:\nno\n"));
     }
 }

@@ -174,13 +174,16 @@ fn job(all: bool, name: &str, mut command: Command, state: String) -> Job {
     let long = LONG.iter().find(|(long, _)| *long == name);
     let seconds = long.map_or(5, |(_, seconds)| *seconds);
     let title = name.to_owned();
+    let record = name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+    let record = target().join("tests-passed").join(record);
     Job::new(GROUP, name, seconds, move || {
-        if !all && has_passed(&title, &state) {
+        if !all && fs::read_to_string(&record).is_ok_and(|found| found == state) {
             report!("passed before");
             return Ok(());
         }
         step(&title, &mut command)?;
-        note_passed(&title, &state);
+        // If that fails, the program runs again next time.
+        let _ = write(&record, &state);
         Ok(())
     })
 }
@@ -247,21 +250,6 @@ impl<'a> Program<'a> {
         }));
         jobs
     }
-}
-
-/// Returns whether the program has passed with this state.
-fn has_passed(name: &str, state: &str) -> bool {
-    fs::read_to_string(record(name)).is_ok_and(|found| found == state)
-}
-
-/// Records that the program has passed. If that fails, the program runs again next time.
-fn note_passed(name: &str, state: &str) {
-    let _ = write(&record(name), state);
-}
-
-fn record(name: &str) -> PathBuf {
-    let name = name.replace(|character: char| !character.is_ascii_alphanumeric(), "-");
-    target().join("tests-passed").join(name)
 }
 
 /// Returns the name, length and time of one file.
