@@ -142,7 +142,6 @@ pub(crate) fn coding_agents() -> Vec<Job> {
     ]
 }
 
-/// Returns the job that runs Claude Code, which the user has installed.
 pub(crate) fn claude_code(program: String) -> Job {
     coding_agent("claude-code", "Claude Code", move || {
         test_agents(&["claude_code"], Some(&program))

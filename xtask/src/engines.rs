@@ -69,7 +69,6 @@ fn folders(name: &str) -> Result<(PathBuf, PathBuf), String> {
     Ok((root().join("testing/testkit/engines"), installed))
 }
 
-/// Returns a Python program, with what it needs installed.
 fn program(engines: &Path, name: &str) -> Result<Command, String> {
     let requirements = engines.join("requirements.txt");
     let folder = target().join("engines-python");

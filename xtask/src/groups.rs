@@ -67,16 +67,14 @@ fn of_today() -> &'static str {
     NIGHTLY[usize::try_from(days).unwrap_or_default() % NIGHTLY.len()]
 }
 
-/// Returns the checks that need no build.
 fn first() -> Vec<Job> {
+    let format = || step("format", &mut cargo("fmt --all --check"));
+    let lints = || repository_lints::check(&root());
+    let notices = || notices::check(&root());
     vec![
-        Job::new("lints", "format", 900, || {
-            step("format", &mut cargo("fmt --all --check"))
-        }),
-        Job::new("lints", "repository lints", 900, || {
-            repository_lints::check(&root())
-        }),
-        Job::new("lints", "notices", 900, || notices::check(&root())),
+        Job::new("lints", "format", 900, format),
+        Job::new("lints", "repository lints", 900, lints),
+        Job::new("lints", "notices", 900, notices),
     ]
 }
 

@@ -86,7 +86,6 @@ fn clean(program: impl AsRef<Path>, home: &Path) -> Command {
     command
 }
 
-/// Returns the command that `start` begins.
 fn started(start: &[String], home: &Path) -> Command {
     let mut command = clean(&start[0], home);
     command.args(&start[1..]);
@@ -110,8 +109,8 @@ fn archive(packages: &Packages, home: &Path) -> Result<Vec<String>, String> {
 }
 
 fn pip(packages: &Packages, home: &Path) -> Result<Vec<String>, String> {
-    let programs = pip_install("plaincall-cli", packages, home)?;
-    Ok(vec![word(&programs.join("plaincall"))])
+    pip_install("plaincall-cli", packages, home)
+        .map(|programs| vec![word(&programs.join("plaincall"))])
 }
 
 /// `uvx` installs the wheel when it is first used.

@@ -45,7 +45,6 @@ fn check(root: &Path) -> Result<(), String> {
     no_problems(title, &changed)
 }
 
-/// Returns the files and their listings.
 fn listings(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let build = target().join("tools/build");
     let mut program = cargo("build --quiet --locked --manifest-path xtask/interface/Cargo.toml");

@@ -101,8 +101,8 @@ fn main() -> ExitCode {
             quick(clients::claude_code((*program).to_owned()))
         }
         ["engines", "--figures"] => quick(engines::figures()),
-        ["restate", "--killed"] => quick(restate::kills()),
-        ["restate", "--cost"] => quick(restate::costs()),
+        ["restate", "--killed"] => quick(restate::measured("kills", "killed::")),
+        ["restate", "--cost"] => quick(restate::measured("costs", "cost::")),
         ["interface", "--overwrite"] => interface::overwrite(&root),
         ["notices"] => notices::overwrite(&root),
         ["soak", seconds] => quick(groups::soak("soak", (*seconds).to_owned())),

@@ -24,9 +24,6 @@ https://www.rust-lang.org). `cargo xtask notices` writes this file. Where a pack
 include MIT, MIT is chosen, and its text is that of the package.
 ";
 
-/// The name and version of a package, with a space.
-type Package = String;
-
 /// Writes the file.
 pub(crate) fn overwrite(root: &Path) -> Result<(), String> {
     write(&root.join(FILE), notices()?)
@@ -46,7 +43,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
 fn notices() -> Result<String, String> {
     let known = known()?;
     let mut list = String::new();
-    let mut texts: BTreeMap<String, Vec<Package>> = BTreeMap::new();
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for package in contained()? {
         let known = known.get(&package);
         let (licence, folder) = known.ok_or_else(|| format!("cargo does not know {package}"))?;
@@ -55,7 +52,7 @@ fn notices() -> Result<String, String> {
             texts.entry(text).or_default().push(package.clone());
         }
     }
-    let mut texts: Vec<(String, Vec<Package>)> = texts.into_iter().collect();
+    let mut texts: Vec<(String, Vec<String>)> = texts.into_iter().collect();
     texts.sort_by(|(_, one), (_, other)| one.cmp(other));
     let mut notices = format!("{HEAD}\n{list}");
     for (text, packages) in texts {
@@ -66,7 +63,7 @@ fn notices() -> Result<String, String> {
 }
 
 /// Returns the third-party packages of the command and of the Python package on all platforms, without macros and build dependencies.
-fn contained() -> Result<BTreeSet<Package>, String> {
+fn contained() -> Result<BTreeSet<String>, String> {
     let mut tree = cargo("tree --locked --prefix=none --format={p} --edges=normal,no-proc-macro");
     tree.args(["--package=plaincall-cli", "--package=plaincall-python"]);
     tree.args(TARGETS.split(' ').flat_map(|target| ["--target", target]));
@@ -79,8 +76,7 @@ fn contained() -> Result<BTreeSet<Package>, String> {
     Ok(output(&mut tree)?.lines().filter_map(package).collect())
 }
 
-/// Returns the licence and the source folder of every package.
-fn known() -> Result<BTreeMap<Package, (String, PathBuf)>, String> {
+fn known() -> Result<BTreeMap<String, (String, PathBuf)>, String> {
     let mut metadata = cargo("metadata --locked --format-version 1");
     let platforms = TARGETS.split(' ');
     metadata.args(platforms.flat_map(|target| ["--filter-platform", target]));

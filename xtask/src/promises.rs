@@ -83,7 +83,6 @@ fn in_short(line: &str) -> String {
     relevant.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the standard output of a command line that succeeds.
 fn output_of(line: &str, root: &Path) -> Result<String, String> {
     let mut shell = command("sh -c");
     shell.arg(line).current_dir(root).stderr(Stdio::inherit());

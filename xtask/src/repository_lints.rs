@@ -136,12 +136,12 @@ fn heavy(root: &Path) -> Result<Vec<String>, String> {
         for file in files(&path.join("src"), "rs") {
             lines += read(&file)?.lines().count();
         }
-        match SOURCE_LINES.iter().find(|(krate, _)| *krate == name) {
-            Some((_, most)) if lines <= *most => {}
-            Some((_, most)) => heavy.push(format!(
+        let limit = SOURCE_LINES.iter().find(|(krate, _)| *krate == name);
+        let most = limit.map_or(0, |(_, most)| *most);
+        if lines > most {
+            heavy.push(format!(
                 "crates/{name}: {lines} lines of sources, at most {most}"
-            )),
-            None => heavy.push(format!("crates/{name}: add a limit for its source lines")),
+            ));
         }
     }
     Ok(heavy)

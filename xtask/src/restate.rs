@@ -23,17 +23,9 @@ pub(crate) fn job() -> Job {
     job.needs(&needs).gigabytes(3).least_tests(10)
 }
 
-/// Returns the job that kills workers and servers. `RESTATE_CASES` is the number of conversations.
-pub(crate) fn kills() -> Job {
-    measured("kills", "killed::")
-}
-
-/// Returns the job that measures what a call costs.
-pub(crate) fn costs() -> Job {
-    measured("costs", "cost::")
-}
-
-fn measured(name: &'static str, tests: &'static str) -> Job {
+/// Returns the job that runs tests which measure: `killed::` kills workers and servers under `RESTATE_CASES` conversations, `cost::`
+/// measures what a call costs.
+pub(crate) fn measured(name: &'static str, tests: &'static str) -> Job {
     let job = Job::new(name, name, 300, move || {
         let mut run = cargo("test --package plaincall-restate --test tests --release --");
         run.args([tests, "--ignored", "--nocapture"]);
@@ -42,7 +34,6 @@ fn measured(name: &'static str, tests: &'static str) -> Job {
     job.needs(&[node::PACKAGES]).compiles()
 }
 
-/// Returns the program in the package for this machine.
 fn server() -> Result<PathBuf, String> {
     let packages = node::packages().join(SERVER);
     let programs = entries(&packages)?.into_iter();

@@ -104,7 +104,6 @@ pub(crate) fn run(command: &mut Command, captures: bool) -> Result<Output, Strin
     ran.map_err(|error: io::Error| format!("{}: {error}", command.get_program().display()))
 }
 
-/// Returns the command in a shell that prints its processor time at the end of standard error.
 fn timed(command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(TIMED).arg(command.get_program());

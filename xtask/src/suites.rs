@@ -144,7 +144,10 @@ fn built(all: bool) -> Result<Vec<Job>, String> {
     // The programs that other groups start.
     let programs = format!("build --bin load --bin plaincall-bench-gateway {SELECTION}");
     step("other programs", &mut linting_cargo(&programs))?;
-    let data = state_of_data(&root());
+    // Tests read examples, documents and tables, but no sources of other crates.
+    let data = all_files(&root()).into_iter();
+    let data = data.filter(|path| !has_extension(path, "rs"));
+    let data: String = data.map(|path| state_of(&path)).collect();
     let programs = messages.iter().filter_map(Program::new);
     let jobs = programs.flat_map(|program| program.jobs(all, &data));
     let mut jobs: Vec<Job> = jobs.collect();
@@ -224,7 +227,9 @@ impl<'a> Program<'a> {
     fn jobs(&self, all: bool, data: &str) -> Vec<Job> {
         let folder = stem(self.package);
         let state = state_of(Path::new(self.executable));
-        let state = state + &state_below(self.package) + data;
+        let own = all_files(self.package).into_iter();
+        let own: String = own.map(|path| state_of(&path)).collect();
+        let state = state + &own + data;
         let suite =
             |name: &str, arguments: &[&str]| job(all, name, self.command(arguments), state.clone());
         if !self.source.starts_with("tests") {
@@ -262,19 +267,4 @@ fn state_of(path: &Path) -> String {
     let time = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let nanoseconds = time.unwrap_or_default().as_nanos();
     format!("{shown} {} {nanoseconds}\n", known.len())
-}
-
-/// Returns the state of all files below a folder.
-fn state_below(folder: &Path) -> String {
-    all_files(folder)
-        .iter()
-        .map(|path| state_of(path))
-        .collect()
-}
-
-/// Returns the state of all files of the repository except sources, because tests read examples, documents and tables.
-fn state_of_data(root: &Path) -> String {
-    let files = all_files(root).into_iter();
-    let data = files.filter(|path| !has_extension(path, "rs"));
-    data.map(|path| state_of(&path)).collect()
 }

@@ -74,7 +74,6 @@ pub(crate) fn of_debian(package: &str, name: &str) -> Option<PathBuf> {
     unpacked()
 }
 
-/// Returns a program of the system.
 pub(crate) fn of_system(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/local/sbin", "/usr/sbin"].map(PathBuf::from);

@@ -32,7 +32,7 @@ const ALL: [Module; 3] = [
 
 pub(crate) fn job() -> Job {
     let job = Job::new("builds", MODULES, 120, || {
-        new_folder(&folder())?;
+        new_folder(&target().join("wasm"))?;
         if is_installed(WASM) {
             ALL.iter().try_for_each(build)?;
         }
@@ -55,7 +55,7 @@ fn build((file, package, features, level, _): &Module) -> Result<(), String> {
     if *package == "plaincall-inspector" {
         optimize.arg("--enable-simd");
     }
-    let optimized = folder().join(file);
+    let optimized = target().join("wasm").join(file);
     optimize
         .arg(target().join(library))
         .arg("-o")
@@ -80,9 +80,5 @@ pub(crate) fn sizes() -> Job {
 
 /// Returns the path of a module, or `None` if the compiler has no WebAssembly. [`MODULES`] must have passed.
 pub(crate) fn module(file: &str) -> Option<PathBuf> {
-    Some(folder().join(file)).filter(|path| path.is_file())
-}
-
-fn folder() -> PathBuf {
-    target().join("wasm")
+    Some(target().join("wasm").join(file)).filter(|path| path.is_file())
 }

@@ -9,7 +9,6 @@ pub(crate) const DIST: &str = "dist";
 /// The profile of `cargo install`, which builds faster.
 pub(crate) const QUICK: &str = "release";
 
-/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -96,7 +95,6 @@ pub(crate) fn all_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the paths of what is in a folder.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(folder).map_err(at(folder))?;
     let paths = entries.map(|entry| Ok(entry?.path()));
@@ -107,7 +105,6 @@ pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-/// Returns the name of a path without its extension.
 pub(crate) fn stem(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default();
     stem.to_string_lossy().into_owned()

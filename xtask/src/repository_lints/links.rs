@@ -54,7 +54,7 @@ fn problem(page: &Path, link: &str, anchors: &mut Anchors) -> Result<Option<Stri
     if !anchors.contains_key(&target) {
         let text = read(&target)?;
         let found = if is_html(&target) {
-            ids(&text)
+            quoted(&text, "id=\"").collect()
         } else {
             headings(&text)
         };
@@ -115,11 +115,6 @@ fn attributes(page: &str) -> Vec<(usize, String)> {
         }
     }
     found
-}
-
-/// Returns the anchors of an HTML page.
-fn ids(page: &str) -> HashSet<String> {
-    quoted(page, "id=\"").collect()
 }
 
 /// Returns the texts up to the next quote after each `start`.

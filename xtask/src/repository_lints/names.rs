@@ -69,16 +69,12 @@ mod tests {
 
     #[test]
     fn members_have_their_type() {
+        let check = |text: &str, expected: [(&str, &str); 2]| {
+            assert_eq!(members(text).collect::<Vec<_>>(), expected);
+        };
         let text = "pub fn a::b::Run::turn(&self) -> a::Turn, `Tool::new`, run::Policy, Status::";
-        let found: Vec<_> = members(text).collect();
-        assert_eq!(found, [("Run", "turn"), ("Tool", "new")]);
-    }
-
-    #[test]
-    fn generic_types_have_members() {
-        let text =
-            without_generics("pub fn a::Turn<'_, B<C>>::end(&self) -> D<E>\npub a::F::g: u8");
-        let found: Vec<_> = members(&text).collect();
-        assert_eq!(found, [("Turn", "end"), ("F", "g")]);
+        check(text, [("Run", "turn"), ("Tool", "new")]);
+        let text = "pub fn a::Turn<'_, B<C>>::end(&self) -> D<E>\npub a::F::g: u8";
+        check(&without_generics(text), [("Turn", "end"), ("F", "g")]);
     }
 }

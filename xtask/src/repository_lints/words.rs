@@ -26,7 +26,6 @@ const EXTENSIONS: &[&str] = &["rs", "md", "html", "js", "toml", "txt"];
 /// The file that quotes old names, as code.
 const CHANGELOG: &str = "CHANGELOG.md";
 
-/// Returns the lines of a list.
 fn list(name: &str) -> impl Iterator<Item = &'static str> + Clone {
     let (_, list) = LISTS
         .split_once(&format!("\n[{name}]\n"))
@@ -145,7 +144,6 @@ fn comment<'a>(name: &str, line: &'a str) -> &'a str {
     line.split_once(mark).map_or("", |(_, comment)| comment)
 }
 
-/// Returns the line without its code spans.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
