@@ -71,10 +71,8 @@ fn run_all(runner: &Path, folder: &Path, programs: &str, task: &str) -> Result<(
         // No compiled files in the sources.
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         command.arg(folder.join(program));
-        step(
-            program,
-            command.args(gateways.iter().map(|one| &one.address)),
-        )?;
+        command.args(gateways.iter().map(|one| &one.address));
+        step(program, &mut command)?;
     }
     Ok(())
 }

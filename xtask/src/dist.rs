@@ -88,7 +88,7 @@ fn build(profile: &str) -> Result<Packages, String> {
     if page.is_none() {
         report!("== the command has no page of the inspector, which needs WebAssembly");
     }
-    let wheel = wheel_with(&root(), profile, &staging, page.as_deref())?;
+    let wheel = self::wheel(&root(), profile, &staging, page.as_deref())?;
     let unpacked = staging.join("wheel");
     let mut unzip = words("python3 -m zipfile --extract");
     step("unpack", unzip.arg(staging.join(&wheel)).arg(&unpacked))?;
@@ -98,7 +98,7 @@ fn build(profile: &str) -> Result<Packages, String> {
     if let Some(page) = page {
         check_page(&program, &page)?;
     }
-    let library = wheel_with(&root().join("python"), profile, &staging, None)?;
+    let library = self::wheel(&root().join("python"), profile, &staging, None)?;
 
     // Cargo keeps programs of the profile `dist` in the same folder.
     let folder = target().join("dist");
@@ -139,13 +139,8 @@ fn check_page(program: &Path, page: &Path) -> Result<(), String> {
 }
 
 /// Builds the Python package whose `pyproject.toml` is in `package`, with the inspector's page if the command is in it, and returns
-/// the name of its wheel in `folder`.
-fn wheel_with(
-    package: &Path,
-    profile: &str,
-    folder: &Path,
-    page: Option<&Path>,
-) -> Result<String, String> {
+/// the name of its wheel in `to`.
+fn wheel(package: &Path, profile: &str, to: &Path, page: Option<&Path>) -> Result<String, String> {
     let tools = python::install(&root().join("xtask/dist/build.txt"), &target().join("zig"))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(tools.clone()).chain(std::env::split_paths(&path));
@@ -156,7 +151,7 @@ fn wheel_with(
         .args(["build", "--zig", "--locked", "--profile", profile])
         .args(["--target", PLATFORM, "--compatibility", COMPATIBILITY])
         .arg("--out")
-        .arg(folder)
+        .arg(to)
         .current_dir(package)
         .env("PATH", paths);
     // The same bytes in every home directory, and at every time. 1980 is the first year of a zip file.
@@ -165,10 +160,10 @@ fn wheel_with(
     build.env("SOURCE_DATE_EPOCH", "315532800");
     build.envs(page.map(|page| ("PLAINCALL_INSPECTOR_PAGE", page)));
     step(&format!("wheel, {profile}"), &mut build)?;
-    let mut files = entries(folder)?.into_iter();
+    let mut files = entries(to)?.into_iter();
     let wheel = files.find(|file| has_extension(file, "whl"));
     let wheel = wheel.ok_or("maturin built no wheel")?;
-    Ok(name_below(folder, &wheel))
+    Ok(name_below(to, &wheel))
 }
 
 /// Checks that the command requires no glibc newer than [`OLDEST_GLIBC`].

@@ -35,7 +35,7 @@ pub(crate) fn run(groups: &[&str], minutes: Option<u64>) -> Result<(), String> {
     let jobs = all(QUICK);
     let mut wanted = groups.to_vec();
     if wanted.is_empty() {
-        wanted = jobs.iter().map(Job::group).collect();
+        wanted = jobs.iter().map(|job| job.group).collect();
         wanted.retain(|group| !NIGHTLY.contains(group));
         wanted.push(of_today());
         println!("== the nightly group of today: {}", of_today());
@@ -51,12 +51,13 @@ pub(crate) fn run_nightly(groups: &[&str]) -> Result<(), String> {
 }
 
 /// Runs a job with what it needs, built with a profile.
-pub(crate) fn run_job(job: Job, profile: &'static str) -> Result<(), String> {
-    let group = job.group();
+pub(crate) fn run_job(mut job: Job, profile: &'static str) -> Result<(), String> {
+    let group = job.group;
     let mut jobs = all(profile);
-    jobs.retain(|other| other.group() != group);
+    jobs.retain(|other| other.group != group);
     // Figures are for people, and `promises` reads them.
-    jobs.push(job.shows_log());
+    job.shows_log = true;
+    jobs.push(job);
     pool::run(pool::selected(jobs, &[group])?, None)
 }
 
@@ -85,6 +86,11 @@ fn all(profile: &'static str) -> Vec<Job> {
         let mut decisions = suites::program_of_rest("decisions")?;
         step("decisions of tables", &mut decisions)
     });
+    let documents = || {
+        let mut documents = cargo("doc --workspace --no-deps --all-features");
+        documents.env("RUSTDOCFLAGS", "--deny warnings");
+        step("documents", &mut documents)
+    };
     let mut jobs = first();
     jobs.extend(suites::jobs(true));
     jobs.extend([
@@ -126,12 +132,6 @@ pub(crate) fn soak(group: &'static str, seconds: String) -> Job {
         step(group, soak.arg("soak").arg(dist::command()).arg(seconds))
     });
     job.needs(&[dist::RELEASE, suites::BUILD])
-}
-
-fn documents() -> Result<(), String> {
-    let mut documents = cargo("doc --workspace --no-deps --all-features");
-    documents.env("RUSTDOCFLAGS", "--deny warnings");
-    step("documents", &mut documents)
 }
 
 /// Checks crates with each feature alone and with none.

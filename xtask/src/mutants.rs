@@ -13,9 +13,6 @@ use crate::workspace::{at, no_problems, read, target};
 
 const VERSION: &str = "27.1.0";
 
-/// The settings of cargo-mutants, with the exceptions at the end.
-const SETTINGS: &str = ".cargo/mutants.toml";
-
 /// The crates, and the rounds of tests that must detect their mutants: first those that detect most of them quickly. A round skips
 /// test modules that do not concern the crate or are slow, and has just enough random inputs.
 const ROUNDS: [(&str, &str, &str); 3] = [
@@ -39,8 +36,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     for name in crates {
         survivors.extend(test(root, name, rest)?);
     }
-    let title = format!("add a test, remove the code, or list it in {SETTINGS} with a reason:");
-    no_problems(&title, &survivors)
+    let title = "add a test, remove the code, or list it in .cargo/mutants.toml with a reason:";
+    no_problems(title, &survivors)
 }
 
 /// Returns the mutants of a crate that survive all rounds. A round after the first tries those that are left.

@@ -50,11 +50,11 @@ fn folder() -> PathBuf {
     target().join("node")
 }
 
-/// Installs the packages of another lock file in `source` into a folder, and copies the programs there. `how` is `ci`, or
+/// Installs the packages of another lock file in `from` into a folder, and copies the programs there. `how` is `ci`, or
 /// `install` if optional packages for other systems are missing in the registry, which `ci` rejects.
-pub(crate) fn install(how: &str, source: &Path, programs: &str, to: &Path) -> Result<(), String> {
-    copies(source, programs, to)?;
-    copies(source, FILES, to)?;
+pub(crate) fn install(how: &str, from: &Path, programs: &str, to: &Path) -> Result<(), String> {
+    copies(from, programs, to)?;
+    copies(from, FILES, to)?;
     // Scripts of packages are not run.
     let options = "--silent --no-audit --no-fund --ignore-scripts";
     let mut npm = command(&format!("npm {how} {options}"));

@@ -23,7 +23,7 @@ impl<T: FnOnce() -> Result<(), String> + Send + 'static> Task for T {}
 
 /// One part of a group of checks.
 pub(crate) struct Job {
-    group: &'static str,
+    pub(crate) group: &'static str,
     name: String,
     needs: Vec<&'static str>,
     /// About how long it takes, for the order.
@@ -33,8 +33,8 @@ pub(crate) struct Job {
     compiles: bool,
     /// It is run only because others need it.
     is_only_needed: bool,
-    /// Its log is shown although it passes.
-    shows_log: bool,
+    /// Its log is shown although it passes, for figures.
+    pub(crate) shows_log: bool,
     /// The least number of tests that its log states: a filter that matches nothing is an error.
     least_tests: u64,
     /// `None` if it has begun.
@@ -81,10 +81,6 @@ impl Job {
         }
     }
 
-    pub(crate) fn group(&self) -> &'static str {
-        self.group
-    }
-
     /// Sets the names of the jobs that must pass before.
     pub(crate) fn needs(mut self, needs: &[&'static str]) -> Self {
         self.needs = needs.to_vec();
@@ -93,12 +89,6 @@ impl Job {
 
     pub(crate) fn gigabytes(mut self, gigabytes: u32) -> Self {
         self.gigabytes = gigabytes;
-        self
-    }
-
-    /// Shows its log also if it passes, for figures.
-    pub(crate) fn shows_log(mut self) -> Self {
-        self.shows_log = true;
         self
     }
 

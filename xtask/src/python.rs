@@ -36,21 +36,17 @@ pub(crate) fn install(requirements: &Path, folder: &Path) -> Result<PathBuf, Str
 }
 
 /// Installs packages with these options of pip.
-pub(crate) fn install_with(
-    options: &[&str],
-    requirements: &Path,
-    folder: &Path,
-) -> Result<PathBuf, String> {
+pub(crate) fn install_with(options: &[&str], list: &Path, to: &Path) -> Result<PathBuf, String> {
     let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
-    let programs = folder.join("bin");
+    let programs = to.join("bin");
     if !programs.join("python").exists() {
         let mut make = Command::new(tools().join("uv"));
         make.args("venv --quiet --seed --python python3".split(' '));
-        step("Python", make.arg(folder))?;
+        step("Python", make.arg(to))?;
     }
     let mut pip = pip(&programs, options);
-    let title = format!("Python packages of {}", requirements.display());
-    step(&title, pip.arg("--requirement").arg(requirements))?;
+    let title = format!("Python packages of {}", list.display());
+    step(&title, pip.arg("--requirement").arg(list))?;
     Ok(programs)
 }
 

@@ -56,10 +56,8 @@ fn build((file, package, features, level, _): &Module) -> Result<(), String> {
         optimize.arg("--enable-simd");
     }
     let optimized = target().join("wasm").join(file);
-    optimize
-        .arg(target().join(library))
-        .arg("-o")
-        .arg(&optimized);
+    optimize.arg(target().join(library));
+    optimize.arg("-o").arg(&optimized);
     step(file, &mut optimize)?;
     let size = fs::metadata(&optimized).map_err(at(&optimized))?.len();
     report!("== {file}: {size} bytes");
