@@ -1,7 +1,6 @@
 //! Checks licences, sources, duplicates and advisories of dependencies with `cargo deny` and `deny.toml`.
 //!
-//! Advisories come from a database on the network. If it cannot be reached
-//! and there is no copy, this step is skipped with a message.
+//! Advisories come from a database on the network. If it cannot be reached and there is no copy, they are skipped with a message.
 
 use std::process::Command;
 

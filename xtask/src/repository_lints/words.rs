@@ -7,8 +7,7 @@ use crate::workspace::{all_files, has_extension, name_below, no_problems, read};
 
 const LISTS: &str = include_str!("../../words.txt");
 
-/// Banned words that are also the names of tools in tests. In tests, only comments are checked for them, and nowhere code
-/// spans.
+/// Banned words that are also the names of tools in tests. In tests, only comments are checked for them, and nowhere code spans.
 const TOOL_NAMES: &[&str] = &["say", "saying"];
 
 /// Banned words that are correct in names, such as the position of a cut. In Rust, only comments are checked for them.
