@@ -1,140 +1,85 @@
-//! Published clients, unmodified, against the gateway.
+//! Published clients and coding agents, unmodified, against the gateway, and a published client and the reference server of MCP.
 //!
-//! They are installed into the build folder, in the versions that `crates/gateway/clients` pins. This needs Python, Node and a
-//! network.
+//! They are installed into the build folder, in the versions that `crates/gateway/clients`, `crates/gateway/coding-agents` and
+//! `crates/agent/clients` pin. This needs Python, Node and a network. Coding agents run in a network and a process namespace of
+//! their own: they reach only this machine, and all processes end with the test.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
-use crate::pool::Job;
-use crate::step::step;
-use crate::workspace::{root, target};
-use crate::{dist, node, python};
+use crate::pool::{Job, Task};
+use crate::step::{Server, skipped, step, succeeds};
+use crate::workspace::{command, root, target};
+use crate::{dist, node, python, suites};
 
-const GROUP: &str = "clients";
+const FOLDER: &str = "crates/gateway/clients";
+const MCP: &str = "crates/agent/clients";
 
-/// The programs that use a Python client.
-const PYTHON: [&str; 4] = [
-    "anthropic_client.py",
-    "openai_client.py",
-    "openai_responses.py",
-    "langchain_client.py",
-];
-/// Agents that run calls whose arguments are invalid JSON. The second ends with a call of its own tool.
-const AGENTS: [&str; 2] = ["llama_index_agent.py", "smolagents_agent.py"];
-/// Agents that reject such calls.
-const AGENT_SDKS: [&str; 2] = ["openai_agents_agent.py", "pydantic_ai_agent.py"];
-const NODE: [&str; 4] = [
-    "anthropic_client.mjs",
-    "openai_client.mjs",
-    "openai_responses.mjs",
-    "ai_sdk.mjs",
-];
+/// Clients of Node, and agents and SDKs of Python. Agents run calls whose arguments are invalid JSON; SDKs of agents reject them.
+const NODE: &str = "anthropic_client.mjs openai_client.mjs openai_responses.mjs ai_sdk.mjs";
+const PYTHON: &str = "anthropic_client.py openai_client.py openai_responses.py langchain_client.py";
+const AGENT_SDKS: &str = "openai_agents_agent.py pydantic_ai_agent.py";
 
 /// The program with generated conversations, and their number.
 const CONVERSATIONS: &str = "conversations.py";
 const COUNT: &str = "500";
 
-/// The time limit for the start of a gateway.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The recorded replies of the gateways of a task, and how they send arguments. The second task ends with a call of the agent's own tool.
+const TASK: &str = "replies:checked wrong:checked wrong:stream repaired:checked";
+const FINAL_TASK: &str = "final_replies:checked final_wrong:checked";
 
-/// A gateway that answers with recorded replies. Dropping it ends it.
-struct Gateway {
-    process: Child,
-    url: String,
-}
-
-impl Gateway {
-    fn start(replies: &str, arguments: &str) -> Result<Self, String> {
-        let program = dist::command()?;
-        let mut process = Command::new(&program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--upstream"])
-            .arg(format!("replay:{}", folder().join(replies).display()))
-            .args(["--arguments", arguments])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("{}: {error}", program.display()))?;
-        let (sender, first) = std::sync::mpsc::channel();
-        if let Some(output_text) = process.stderr.take() {
-            // Read to the end, so that the gateway can always write.
-            std::thread::spawn(move || {
-                let lines = BufReader::new(output_text).lines().map_while(Result::ok);
-                lines.for_each(|line| drop(sender.send(line)));
-            });
-        }
-        let line = first.recv_timeout(PATIENCE).unwrap_or_default();
-        let address = line
-            .split_whitespace()
-            .find(|word| word.starts_with("http://"));
-        let url = address.map(str::to_owned);
-        let gateway = Self {
-            process,
-            url: url.unwrap_or_default(),
-        };
-        if gateway.url.is_empty() {
-            return Err(format!("the gateway did not start: {line}"));
-        }
-        Ok(gateway)
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// Returns the jobs that run each client's task, and the generated conversations with one.
 pub(crate) fn jobs() -> Vec<Job> {
-    let job = |name, seconds, needs: &[&'static str], work: fn() -> Result<(), String>| {
-        let needs = [&[dist::RELEASE], needs].concat();
-        Job::new(GROUP, name, seconds, work).needs(&needs)
+    let job = |name, seconds, needs, work: fn() -> Result<(), String>| {
+        Job::new("clients", name, seconds, work).needs(&[dist::RELEASE, needs])
     };
     vec![
-        job("clients of Node", 30, &[node::PACKAGES], node),
-        job("clients of Python", 60, &[python::UV], python_clients),
-        job("agents of Python", 60, &[python::UV], agents),
-        job("SDKs of agents", 60, &[python::UV], agent_sdks),
+        job("clients of Node", 30, node::PACKAGES, node),
+        job("clients of Python", 60, python::UV, python_clients),
+        job("agents of Python", 60, python::UV, agents),
+        job("SDKs of agents", 60, python::UV, || {
+            let python = installed("agent_sdks.txt", "agent-sdks")?;
+            run_all(&python, &folder(), AGENT_SDKS, TASK)
+        }),
+        Job::new("mcp", "MCP", 20, mcp)
+            .needs(&[node::PACKAGES, suites::BUILD])
+            .least_tests(1),
     ]
 }
 
 fn folder() -> PathBuf {
-    root().join("crates/gateway/clients")
+    root().join(FOLDER)
 }
 
-/// Returns the gateways of the task of the clients.
-fn task() -> Result<[Gateway; 4], String> {
-    Ok([
-        Gateway::start("replies.jsonl", "checked")?,
-        Gateway::start("wrong.jsonl", "checked")?,
-        Gateway::start("wrong.jsonl", "stream")?,
-        Gateway::start("repaired.jsonl", "checked")?,
-    ])
-}
-
-fn run(runner: &Path, file: &Path, gateways: &[Gateway]) -> Result<(), String> {
-    let mut command = Command::new(runner);
-    if runner.ends_with("python") {
+/// Runs programs with the addresses of gateways that answer with recorded replies.
+fn run_all(runner: &Path, folder: &Path, programs: &str, task: &str) -> Result<(), String> {
+    let gateway = |(replies, arguments): (&str, &str)| {
+        let replies = self::folder().join(format!("{replies}.jsonl"));
+        let mut gateway = Command::new(dist::command());
+        gateway.args(["serve", "--listen", "127.0.0.1:0", "--upstream"]);
+        gateway.arg(format!("replay:{}", replies.display()));
+        gateway.args(["--arguments", arguments]);
+        Server::start(gateway, |line| {
+            let mut words = line.split_whitespace();
+            words.find(|word| word.starts_with("http://"))
+        })
+    };
+    let gateways = task.split(' ').filter_map(|one| one.split_once(':'));
+    let gateways = gateways.map(gateway);
+    let gateways = gateways.collect::<Result<Vec<Server>, String>>()?;
+    for program in programs.split(' ') {
+        let mut command = Command::new(runner);
         // No compiled files in the sources.
-        command.arg("-B");
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command.arg(folder.join(program));
+        command.args(gateways.iter().map(|one| &one.address));
+        step(program, &mut command)?;
     }
-    command.arg(file);
-    step(
-        &file.display().to_string(),
-        command.args(gateways.iter().map(|one| &one.url)),
-    )
+    Ok(())
 }
 
 fn node() -> Result<(), String> {
-    let programs = [&NODE[..], &["task.mjs"]].concat();
-    let installed = node::member("crates/gateway/clients", &programs)?;
-    let task = task()?;
-    let run = |file| run(Path::new("node"), &installed.join(file), &task);
-    NODE.iter().try_for_each(run)
+    let installed = node::member(FOLDER, &format!("task.mjs {NODE}"))?;
+    run_all(Path::new("node"), &installed, NODE, TASK)
 }
 
 /// Installs a list of packages, and returns the interpreter that has them.
@@ -145,27 +90,82 @@ fn installed(list: &str, name: &str) -> Result<PathBuf, String> {
 
 fn python_clients() -> Result<(), String> {
     let python = installed("requirements.txt", "python")?;
-    let task = task()?;
-    let run = |file| run(&python, &folder().join(file), &task);
-    PYTHON.iter().try_for_each(run)?;
-    let mut command = Command::new(&python);
-    command.arg("-B").arg(folder().join(CONVERSATIONS));
-    step(CONVERSATIONS, command.arg(dist::command()?).arg(COUNT))
+    run_all(&python, &folder(), PYTHON, TASK)?;
+    let mut conversations = Command::new(&python);
+    conversations.arg("-B").arg(folder().join(CONVERSATIONS));
+    step(CONVERSATIONS, conversations.arg(dist::command()).arg(COUNT))
 }
 
 fn agents() -> Result<(), String> {
     let python = installed("agents.txt", "agents")?;
-    run(&python, &folder().join(AGENTS[0]), &task()?)?;
-    let with_final_call = [
-        Gateway::start("final_replies.jsonl", "checked")?,
-        Gateway::start("final_wrong.jsonl", "checked")?,
-    ];
-    run(&python, &folder().join(AGENTS[1]), &with_final_call)
+    run_all(&python, &folder(), "llama_index_agent.py", TASK)?;
+    run_all(&python, &folder(), "smolagents_agent.py", FINAL_TASK)
 }
 
-fn agent_sdks() -> Result<(), String> {
-    let python = installed("agent_sdks.txt", "agent-sdks")?;
-    let task = task()?;
-    let run = |file| run(&python, &folder().join(file), &task);
-    AGENT_SDKS.iter().try_for_each(run)
+/// Calls the tools of the reference server over both transports, and runs the client against Plaincall's server.
+fn mcp() -> Result<(), String> {
+    let installed = node::member(MCP, "mcp_client.mjs")?;
+    let everything = "@modelcontextprotocol/server-everything/dist/index.js";
+    let mut server = suites::program("agent")?;
+    server.args(["mcp::", "--ignored"]);
+    server.env("MCP_EVERYTHING", node::packages().join(everything));
+    step("the reference server of MCP", &mut server)?;
+    let mut client = command("node");
+    client.arg(installed.join("mcp_client.mjs"));
+    client
+        .arg(suites::plaincall())
+        .arg(root().join(MCP).join("tools.toml"));
+    step("a client of MCP", &mut client)
+}
+
+/// The words that start a command in its own network and process namespace.
+const ISOLATED: &str =
+    "unshare --map-root-user --net --pid --fork --kill-child --mount-proc sh -ec";
+const SCRIPT: &str = "ip link set lo up; exec \"$@\"";
+
+fn isolated() -> Command {
+    let mut command = command(ISOLATED);
+    command.args([SCRIPT, "sh"]);
+    command
+}
+
+pub(crate) fn coding_agents() -> Vec<Job> {
+    let other = || test_agents(&["qwen_code", "codex_cli"], None);
+    vec![
+        coding_agent("coding-agents", "opencode", || {
+            test_agents(&["opencode"], None)
+        })
+        .least_tests(1),
+        coding_agent("other-coding-agents", "qwen-code and Codex", other).least_tests(2),
+    ]
+}
+
+pub(crate) fn claude_code(program: String) -> Job {
+    coding_agent("claude-code", "Claude Code", move || {
+        test_agents(&["claude_code"], Some(&program))
+    })
+}
+
+fn coding_agent(group: &'static str, name: &str, work: impl Task) -> Job {
+    let job = Job::new(group, name, 60, work).gigabytes(3);
+    job.needs(&[node::PACKAGES, suites::BUILD])
+}
+
+/// Runs the tests of these agents.
+fn test_agents(names: &[&str], claude_code: Option<&str>) -> Result<(), String> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return skipped("coding agents", "they need x86-64 Linux");
+    }
+    if !succeeds(isolated().arg("true")) {
+        return skipped("coding agents", "this system allows no namespaces");
+    }
+    let tests = suites::program("cli")?;
+    let mut run = isolated();
+    run.arg(tests.get_program());
+    run.args(["--ignored", "--exact", "--test-threads=1"]);
+    let path = |name| format!("serve::coding_agents::{name}");
+    run.args(names.iter().map(path));
+    run.env("CODING_AGENTS", node::packages());
+    run.envs(claude_code.map(|program| ("CLAUDE_CODE", program)));
+    step("coding agents", run.current_dir(root().join("crates/cli")))
 }

@@ -9,32 +9,25 @@ use std::process::Command;
 
 use crate::pool::Job;
 use crate::step::step;
-use crate::workspace::{at, root, target};
+use crate::workspace::{at, command, root, target};
 use crate::{node, python, suites};
 
 /// The programs for llama.cpp. The last file keeps npm from installing llama.cpp for other machines.
-const NODE: [&str; 4] = [
-    "llama_cpp_verdicts.mjs",
-    "constrained_replies.mjs",
-    "random_model.mjs",
-    ".npmrc",
-];
+const NODE: &str = "llama_cpp_verdicts.mjs constrained_replies.mjs random_model.mjs .npmrc";
 /// How many random grammars and requests there are: in an ordinary run, and in a nightly one. A model with random weights answers
 /// the requests through the gateway.
 const SHARE: [&str; 2] = ["50", "50"];
 const ALL: [&str; 2] = ["200", "200"];
 
-/// Returns the job of an ordinary run: it compares the verdicts of `XGrammar` and llama.cpp with those of llguidance, and
-/// checks texts that `XGrammar` writes.
-pub(crate) fn job() -> Job {
-    engines("engines", "engines with grammars", 90, || compare(SHARE))
-}
-
-/// Returns the job of a nightly run.
-pub(crate) fn nightly() -> Job {
-    engines("all-engine-texts", "all texts of engines", 200, || {
-        compare(ALL)
-    })
+/// Returns the jobs of ordinary and nightly runs: they compare the verdicts of `XGrammar` and llama.cpp with those of llguidance, and
+/// check texts that `XGrammar` writes.
+pub(crate) fn jobs() -> Vec<Job> {
+    let ordinary = || compare(SHARE);
+    let nightly = || compare(ALL);
+    vec![
+        engines("engines", "engines with grammars", 90, ordinary),
+        engines("all-engine-texts", "all texts of engines", 200, nightly),
+    ]
 }
 
 /// Returns the job that prints how long `XGrammar` and llguidance take for the tools of a coding agent.
@@ -54,18 +47,18 @@ fn engines(group: &'static str, name: &str, seconds: u32, work: fn() -> Result<(
 
 fn compare([cases, requests]: [&str; 2]) -> Result<(), String> {
     let (engines, installed) = folders(&format!("engines-{cases}"))?;
-    node::install("install", &engines, &NODE, &installed)?;
+    node::install("install", &engines, NODE, &installed)?;
     tests("write_texts", &installed, cases)?;
     let mut xgrammar = program(&engines, "xgrammar_verdicts.py")?;
     step("XGrammar", xgrammar.arg(&installed))?;
-    let mut llama = Command::new("node");
-    llama.arg(installed.join(NODE[0]));
+    let mut llama = command("node");
+    llama.arg(installed.join("llama_cpp_verdicts.mjs"));
     step("llama.cpp", llama.arg(&installed))?;
     tests("texts_of_xgrammar_are_valid", &installed, cases)?;
-    let mut replies = Command::new("node");
+    let mut replies = command("node");
     replies
-        .arg(installed.join(NODE[1]))
-        .arg(suites::plaincall()?);
+        .arg(installed.join("constrained_replies.mjs"))
+        .arg(suites::plaincall());
     step("llama.cpp behind the gateway", replies.arg(requests))
 }
 
@@ -73,14 +66,13 @@ fn compare([cases, requests]: [&str; 2]) -> Result<(), String> {
 fn folders(name: &str) -> Result<(PathBuf, PathBuf), String> {
     let installed = target().join(name);
     std::fs::create_dir_all(&installed).map_err(at(&installed))?;
-    let installed = std::path::absolute(&installed).map_err(at(&installed))?;
     Ok((root().join("testing/testkit/engines"), installed))
 }
 
-/// Returns a Python program, with what it needs installed.
 fn program(engines: &Path, name: &str) -> Result<Command, String> {
     let requirements = engines.join("requirements.txt");
-    let programs = python::install_only(&requirements, &target().join("engines-python"))?;
+    let folder = target().join("engines-python");
+    let programs = python::install_with(&["--no-deps"], &requirements, &folder)?;
     let mut program = Command::new(programs.join("python"));
     // No compiled files in the sources.
     program.arg("-B").arg(engines.join(name));

@@ -6,9 +6,9 @@ use crate::pool::{self, Job};
 use crate::step::step;
 use crate::workspace::{QUICK, cargo, root, target};
 use crate::{
-    browser, clients, coding_agents, deny, deployment, dist, engines, fuzz, inspector, installed,
-    interface, mcp, node, notices, npm, oldest_rust, other_targets, python, python_package,
-    repository_lints, restate, site, suites, wasm,
+    browser, clients, deny, deployment, dist, engines, fuzz, inspector, installed, interface, node,
+    notices, npm, other_targets, python, python_package, repository_lints, restate, site, suites,
+    wasm,
 };
 
 /// The groups that a nightly run has. Each `.ci/run` has one of them, by the date.
@@ -24,9 +24,6 @@ const NIGHTLY: [&str; 8] = [
 ];
 
 /// Runs formatting, lints and the ordinary tests: what needs only Rust.
-///
-/// # Errors
-/// Lists the failed jobs.
 pub(crate) fn run_ordinary() -> Result<(), String> {
     let mut jobs = first();
     jobs.extend(suites::jobs(false));
@@ -34,83 +31,66 @@ pub(crate) fn run_ordinary() -> Result<(), String> {
 }
 
 /// Runs these groups of `all`, or all but the nightly ones and the nightly one of today.
-///
-/// # Errors
-/// Returns an error if there is no such group, or lists the failed jobs.
 pub(crate) fn run(groups: &[&str], minutes: Option<u64>) -> Result<(), String> {
     let jobs = all(QUICK);
     let mut wanted = groups.to_vec();
     if wanted.is_empty() {
-        wanted = jobs.iter().map(Job::group).collect();
+        wanted = jobs.iter().map(|job| job.group).collect();
         wanted.retain(|group| !NIGHTLY.contains(group));
         wanted.push(of_today());
         println!("== the nightly group of today: {}", of_today());
     }
     let jobs = pool::selected(jobs, &wanted)?;
-    pool::run(
-        jobs,
-        minutes.map(|minutes| Duration::from_secs(60 * minutes)),
-    )
+    let limit = minutes.map(|minutes| Duration::from_secs(60 * minutes));
+    pool::run(jobs, limit)
 }
 
-/// Runs these nightly groups, or all.
-///
-/// # Errors
-/// As [`run`].
+/// Runs these groups, or all nightly ones.
 pub(crate) fn run_nightly(groups: &[&str]) -> Result<(), String> {
-    if groups.is_empty() {
-        return run(&NIGHTLY, None);
-    }
-    if let Some(unknown) = groups.iter().find(|group| !NIGHTLY.contains(group)) {
-        let known = NIGHTLY.join(", ");
-        return Err(format!("there is no nightly group `{unknown}`: {known}"));
-    }
-    run(groups, None)
+    run(if groups.is_empty() { &NIGHTLY } else { groups }, None)
 }
 
 /// Runs a job with what it needs, built with a profile.
-///
-/// # Errors
-/// Lists the failed jobs.
-pub(crate) fn run_job(job: Job, profile: &'static str) -> Result<(), String> {
-    let group = job.group();
+pub(crate) fn run_job(mut job: Job, profile: &'static str) -> Result<(), String> {
+    let group = job.group;
     let mut jobs = all(profile);
-    jobs.retain(|other| other.group() != group);
+    jobs.retain(|other| other.group != group);
     // Figures are for people, and `promises` reads them.
-    jobs.push(job.shows_log());
+    job.shows_log = true;
+    jobs.push(job);
     pool::run(pool::selected(jobs, &[group])?, None)
-}
-
-/// Runs one job with what it needs, by its name.
-///
-/// # Errors
-/// Returns an error if there is no such job, or lists the failed jobs.
-pub(crate) fn run_named(name: &'static str, profile: &'static str) -> Result<(), String> {
-    pool::run(pool::with_needs(all(profile), &[name])?, None)
 }
 
 /// The nightly group of today.
 fn of_today() -> &'static str {
     let days = SystemTime::now().duration_since(UNIX_EPOCH);
     let days = days.map_or(0, |time| time.as_secs() / (24 * 60 * 60));
-    let place = usize::try_from(days).unwrap_or_default() % NIGHTLY.len();
-    NIGHTLY.get(place).copied().unwrap_or(NIGHTLY[0])
+    NIGHTLY[usize::try_from(days).unwrap_or_default() % NIGHTLY.len()]
 }
 
-/// Returns the checks that need no build.
 fn first() -> Vec<Job> {
+    let format = || step("format", &mut cargo("fmt --all --check"));
+    let lints = || repository_lints::check(&root());
+    let notices = || notices::check(&root());
     vec![
-        Job::new("lints", "format", 900, || {
-            step("format", &mut cargo(&["fmt", "--all", "--check"]))
-        }),
-        Job::new("lints", "repository lints", 900, || {
-            repository_lints::check(&root())
-        }),
-        Job::new("lints", "notices", 900, || notices::check(&root())),
+        Job::new("lints", "format", 900, format),
+        Job::new("lints", "repository lints", 900, lints),
+        Job::new("lints", "notices", 900, notices),
     ]
 }
 
 fn all(profile: &'static str) -> Vec<Job> {
+    let name = "examples of tables and Restate";
+    let examples = Job::new("features", name, 30, suites::examples_of_rest);
+    let decisions = Job::new("features", "decisions of tables", 30, || {
+        let mut decisions = suites::program_of_rest("decisions")?;
+        step("decisions of tables", &mut decisions)
+    });
+    let documents = || {
+        let mut documents = cargo("doc --workspace --no-deps --all-features");
+        documents.env("RUSTDOCFLAGS", "--deny warnings");
+        step("documents", &mut documents)
+    };
     let mut jobs = first();
     jobs.extend(suites::jobs(true));
     jobs.extend([
@@ -121,38 +101,27 @@ fn all(profile: &'static str) -> Vec<Job> {
         Job::new("documents", "documents", 60, documents).compiles(),
         interface::job(),
         Job::new("features", "features", 60, features).compiles(),
-        Job::new("features", "examples of tables and Restate", 30, || {
-            suites::examples_of_rest()
-        })
-        .needs(&[suites::SECOND_BUILD])
-        .compiles(),
-        Job::new("features", "decisions of tables", 30, || {
-            let mut decisions = suites::program_of_rest("decisions")?;
-            step("decisions of tables", &mut decisions)
-        })
-        .needs(&[suites::SECOND_BUILD]),
-        oldest_rust::job(),
-        other_targets::job(),
+        examples.needs(&[suites::SECOND_BUILD]).compiles(),
+        decisions.needs(&[suites::SECOND_BUILD]),
         deny::job(),
         site::job(),
         installed::job(),
-        coding_agents::job(),
-        coding_agents::nightly(),
-        mcp::job(),
-        engines::job(),
-        engines::nightly(),
         restate::job(),
         deployment::job(),
         soak("long-soak", "300".to_owned()),
         fuzz::job(),
     ]);
-    jobs.extend(inspector::jobs());
-    jobs.extend(browser::jobs());
-    jobs.extend(clients::jobs());
-    jobs.extend(python_package::jobs());
-    jobs.extend(python_package::nightly());
-    jobs.extend(npm::jobs());
-    jobs.extend(npm::nightly());
+    let more = [
+        inspector::jobs(),
+        browser::jobs(),
+        clients::jobs(),
+        clients::coding_agents(),
+        engines::jobs(),
+        python_package::jobs(),
+        npm::jobs(),
+        other_targets::jobs(),
+    ];
+    jobs.extend(more.into_iter().flatten());
     jobs
 }
 
@@ -160,35 +129,20 @@ fn all(profile: &'static str) -> Vec<Job> {
 pub(crate) fn soak(group: &'static str, seconds: String) -> Job {
     let job = Job::new(group, group, 30, move || {
         let mut soak = std::process::Command::new(target().join(suites::BENCH));
-        step(group, soak.arg("soak").arg(dist::command()?).arg(seconds))
+        step(group, soak.arg("soak").arg(dist::command()).arg(seconds))
     });
     job.needs(&[dist::RELEASE, suites::BUILD])
 }
 
-fn documents() -> Result<(), String> {
-    let mut documents = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
-    step(
-        "documents",
-        documents.env("RUSTDOCFLAGS", "--deny warnings"),
-    )
-}
-
 /// Checks crates with each feature alone and with none.
 fn features() -> Result<(), String> {
-    let table = [
-        ("plaincall", ["", "tokio"].as_slice()),
-        ("plaincall-agent", &["", "http", "mcp", "builtin"]),
-    ];
-    for (package, features) in table {
-        for feature in features {
-            let mut check = cargo(&["clippy", "--package", package, "--lib"]);
-            check.args(["--no-default-features", "--features", feature]);
-            check.args(["--", "--deny", "warnings"]);
-            step(
-                &format!("lints of {package} with only `{feature}`"),
-                &mut check,
-            )?;
-        }
+    let agent = ["", "http", "mcp", "builtin"].map(|feature| ("plaincall-agent", feature));
+    let runs = ["", "tokio"].map(|feature| ("plaincall", feature));
+    for (package, feature) in runs.into_iter().chain(agent) {
+        let mut check = cargo("clippy --lib --no-default-features --package");
+        check.args([package, "--features", feature]);
+        check.args(["--", "--deny", "warnings"]);
+        step(&format!("{package} with only `{feature}`"), &mut check)?;
     }
     Ok(())
 }

@@ -5,10 +5,7 @@
 )]
 
 mod browser;
-mod cargo_tool;
 mod clients;
-mod coding_agents;
-mod debian;
 mod deny;
 mod deployment;
 mod dist;
@@ -17,17 +14,12 @@ mod fuzz;
 mod groups;
 mod inspector;
 mod installed;
-mod instructions;
 mod interface;
-mod mcp;
 mod mutants;
 mod node;
 mod notices;
 mod npm;
-mod oldest_rust;
-mod other_parsers;
 mod other_targets;
-mod passed;
 mod pictures;
 mod pool;
 mod promises;
@@ -38,12 +30,14 @@ mod restate;
 mod site;
 mod step;
 mod suites;
+mod tools;
 mod wasm;
 mod workspace;
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use repository_lints::{links, words};
+use repository_lints::words;
 use step::step;
 use workspace::{DIST, QUICK, cargo, root, target};
 
@@ -68,28 +62,20 @@ cargo xtask TASK
   soak          run the gateway with a faulty model server and check that nothing grows: SECONDS
   interface     rewrite the listings of public interfaces, crates/NAME/public-interface.txt: --overwrite
   notices       rewrite THIRD-PARTY-NOTICES; `test` fails if it is out of date
-  fuzz          run the targets of fuzz/, each for some seconds: [--keep] [SECONDS] [TARGET…]; --keep adds new inputs to
-                fuzz/corpus
+  fuzz          run the targets of fuzz/, each for some seconds: [--keep] [SECONDS] [TARGET…]; --keep adds new inputs
   mutants       mutate `plan` and `syntax`; a test must detect every mutant: [plan|syntax] [ARGUMENTS…]
   bench         measure the parser's speed; passes its arguments on
   bench gateway compare the gateway with a bare proxy; --release builds it like `cargo install`; passes its arguments on
-  bench parsers compare the parser with other parsers of tool calls; installs them (needs Node and a network)
-  bench python  compare the Python package with the Python parsers of vLLM and SGLang; installs them (needs x86-64 Linux, Python
-                and a network): [--rounds N] [--seconds S]
-  bench npm     compare the npm package with other parsers in JavaScript, which it installs, and with a native addon (needs Node
-                and a network)
-  instructions  compare the parser's instruction counts in seven small cases with a commit: [BASE] (default: the merge base
-                with main); fails above 5 % more; needs valgrind, and builds its runner once
+  bench parsers compare the parser with other parsers of tool calls, which it installs
+  bench python  compare the Python package with the parsers of vLLM and SGLang, which it installs: [--rounds N] [--seconds S]
+  bench npm     compare the npm package with other parsers in JavaScript, which it installs, and with a native addon
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
-  dist          build what a release publishes into target/dist: an archive and two Python wheels for x86-64 Linux, and their
-                checksums, with the profile `dist`; installs maturin and zig (needs Python, Node and a network)
+  dist          build what a release publishes into target/dist, for x86-64 Linux, with the profile `dist`
   installed dist
                 build it, install each file in a clean environment, and run the first example
   docs          rewrite docs/command-line.md and docs/configuration.md from the command, and docs/measured-models.md and
                 the defaults by model name from results/
   pictures      record the pictures of the README in docs/pictures from the real program (needs Chromium)
-  external-links
-                request each external address in the pages; `test` checks only its form (needs curl and a network)
 ";
 
 fn main() -> ExitCode {
@@ -97,6 +83,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let root = root();
     let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    let quick = |job| groups::run_job(job, QUICK);
+    let slow = |job| groups::run_job(job, DIST);
     let done = match words.as_slice() {
         ["test"] => groups::run_ordinary(),
         ["test", "--all", "--minutes", minutes] => match minutes.parse() {
@@ -107,39 +95,34 @@ fn main() -> ExitCode {
         ["test", "--nightly", groups @ ..] => groups::run_nightly(groups),
         ["lint"] => repository_lints::check(&root),
         ["words", paths @ ..] => words::print(&root, paths),
-        ["python", "soak", seconds] => {
-            groups::run_job(python_package::soak((*seconds).to_owned()), QUICK)
-        }
-        ["inspector", "build"] => groups::run_named(inspector::PAGE, QUICK),
+        ["python", "soak", seconds] => quick(python_package::soak((*seconds).to_owned())),
+        ["inspector", "build"] => groups::run(&[inspector::PAGE], None),
         ["coding-agents", "--claude-code", program] => {
-            groups::run_job(coding_agents::claude_code((*program).to_owned()), QUICK)
+            quick(clients::claude_code((*program).to_owned()))
         }
-        ["engines", "--figures"] => groups::run_job(engines::figures(), QUICK),
-        ["restate", "--killed"] => groups::run_job(restate::kills(), QUICK),
-        ["restate", "--cost"] => groups::run_job(restate::costs(), QUICK),
-        ["interface", "--overwrite"] => interface::write(&root),
-        ["notices"] => notices::write(&root),
-        ["soak", seconds] => groups::run_job(groups::soak("soak", (*seconds).to_owned()), QUICK),
-        ["fuzz", rest @ ..] => fuzz::run(&root, rest),
+        ["engines", "--figures"] => quick(engines::figures()),
+        ["restate", "--killed"] => quick(restate::measured("kills", "killed::")),
+        ["restate", "--cost"] => quick(restate::measured("costs", "cost::")),
+        ["interface", "--overwrite"] => interface::overwrite(&root),
+        ["notices"] => notices::overwrite(&root),
+        ["soak", seconds] => quick(groups::soak("soak", (*seconds).to_owned())),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
         ["mutants", rest @ ..] => mutants::run(&root, rest),
-        ["instructions"] => instructions::compare(&root, None),
-        ["instructions", base] => instructions::compare(&root, Some(base)),
         ["bench", "gateway", "--release", rest @ ..] => bench_gateway(QUICK, rest),
         ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
-        ["bench", "parsers"] => other_parsers::bench(&root),
-        ["bench", "python", rest @ ..] => groups::run_job(python_package::bench(owned(rest)), DIST),
-        ["bench", "npm"] => groups::run_job(npm::bench(), DIST),
+        ["bench", "parsers"] => bench_parsers(&root),
+        ["bench", "python", rest @ ..] => slow(python_package::bench(owned(rest))),
+        ["bench", "npm"] => slow(npm::bench()),
         // `parsers` takes no arguments.
         ["bench", rest @ ..] if rest.first() != Some(&"parsers") => bench(rest),
         ["promises"] => promises::keep(&root, None),
         ["promises", word] => promises::keep(&root, Some(word)),
-        ["dist"] => groups::run_named(dist::RELEASE, DIST),
-        ["installed", "dist"] => groups::run_job(installed::job(), DIST),
+        ["dist"] => slow(dist::job(DIST)),
+        ["installed", "dist"] => slow(installed::job()),
         ["docs"] => docs(),
         ["pictures"] => {
-            groups::run_named(inspector::PAGE, QUICK).and_then(|()| pictures::record(&root))
+            groups::run(&[inspector::PAGE], None).and_then(|()| pictures::record(&root))
         }
-        ["external-links"] => links::request_external(&root),
         [first, ..] if !first.starts_with('-') => groups::run(&words, None),
         _ => {
             eprint!("{USAGE}");
@@ -156,38 +139,30 @@ fn main() -> ExitCode {
 }
 
 fn bench(arguments: &[&str]) -> Result<(), String> {
-    let run = [
-        "run",
-        "--profile",
-        DIST,
-        "--package",
-        "plaincall-bench",
-        "--",
-    ];
+    let run = format!("run --profile {DIST} --package plaincall-bench --");
     step("bench", cargo(&run).args(arguments))
 }
 
 fn bench_gateway(profile: &str, arguments: &[&str]) -> Result<(), String> {
-    let both = [
-        "--package",
-        "plaincall-cli",
-        "--package",
-        "plaincall-bench-gateway",
-    ];
-    let mut build = cargo(&["build", "--profile", profile]);
-    step(&format!("build, {profile}"), build.args(both))?;
+    let both = "--package plaincall-cli --package plaincall-bench-gateway";
+    let mut build = cargo(&format!("build --profile {profile} {both}"));
+    step(&format!("build, {profile}"), &mut build)?;
     let measured = target().join(profile).join("plaincall-bench-gateway");
     step("bench gateway", Command::new(measured).args(arguments))
 }
 
+/// Compares the parser with others in the versions that `bench/parsers` pins, which it installs below the build folder.
+fn bench_parsers(root: &Path) -> Result<(), String> {
+    let folder = target().join("bench-parsers");
+    let packages = folder.join("node");
+    let mut build = cargo("build --release --locked --manifest-path bench/parsers/Cargo.toml");
+    step("other parsers", build.arg("--target-dir").arg(&folder))?;
+    node::install("ci", &root.join("bench/parsers"), "llmist.mjs", &packages)?;
+    let mut compare = Command::new(folder.join("release/compare"));
+    step("bench parsers", compare.arg(&packages))
+}
+
 fn docs() -> Result<(), String> {
-    let write = [
-        "test",
-        "--package",
-        "plaincall-cli",
-        "--test",
-        "tests",
-        "reference::",
-    ];
-    step("docs", cargo(&write).env("SNAPSHOTS", "overwrite"))
+    let mut write = cargo("test --package plaincall-cli --test tests reference::");
+    step("docs", write.env("SNAPSHOTS", "overwrite"))
 }

@@ -3,101 +3,72 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use serde_json::Value;
 
 use crate::pool::Job;
-use crate::step::step;
-use crate::workspace::{at, root, target};
+use crate::step::{copy, step};
+use crate::workspace::{at, command, read, root, target};
 
-/// The job that installs the workspace.
 pub(crate) const PACKAGES: &str = "packages of Node";
 /// The file that lists the folders of the workspace.
 const MANIFEST: &str = "package.json";
-const FILES: [&str; 2] = [MANIFEST, "package-lock.json"];
+const LOCK: &str = "package-lock.json";
+const FILES: &str = "package.json package-lock.json";
 
-/// Returns the job that installs the workspace.
 pub(crate) fn job() -> Job {
     Job::new("builds", PACKAGES, 60, || {
-        let manifest = crate::workspace::read(&root().join(MANIFEST))?;
-        let manifest: serde_json::Value =
-            serde_json::from_str(&manifest).map_err(|error| format!("{MANIFEST}: {error}"))?;
+        let manifest = serde_json::from_str(&read(&root().join(MANIFEST))?);
+        let manifest: Value = manifest.map_err(|error| format!("{MANIFEST}: {error}"))?;
         let members = manifest["workspaces"].as_array();
-        for member in members.into_iter().flatten().filter_map(|it| it.as_str()) {
-            copy(&root().join(member), &[MANIFEST], &folder()?.join(member))?;
+        for name in members.into_iter().flatten().filter_map(Value::as_str) {
+            member(name, MANIFEST)?;
         }
-        let lock = |folder: PathBuf| fs::read(folder.join(FILES[1])).ok();
-        let is_installed = folder()?.join("node_modules/.package-lock.json").is_file();
-        if is_installed && lock(folder()?) == lock(root()) {
+        let lock = |folder: PathBuf| fs::read(folder.join(LOCK)).ok();
+        let is_installed = packages().join(".package-lock.json").is_file();
+        if is_installed && lock(folder()) == lock(root()) {
             return Ok(());
         }
-        install_here("ci", &root(), &folder()?)
+        install("ci", &root(), "", &folder())
     })
 }
 
 /// Returns the folder of a member of the workspace, with copies of these programs and folders: Node looks for packages in the folders
 /// above a program. [`PACKAGES`] must have passed.
-///
-/// # Errors
-/// Returns an error if a file cannot be copied.
-pub(crate) fn member(source: &str, programs: &[&str]) -> Result<PathBuf, String> {
-    let folder = folder()?.join(source);
-    copy(&root().join(source), programs, &folder)?;
+pub(crate) fn member(source: &str, programs: &str) -> Result<PathBuf, String> {
+    let folder = folder().join(source);
+    copies(&root().join(source), programs, &folder)?;
     Ok(folder)
 }
 
 /// Returns the folder of the installed packages of the workspace.
-///
-/// # Errors
-/// Returns an error if the path of the build folder is invalid.
-pub(crate) fn packages() -> Result<PathBuf, String> {
-    Ok(folder()?.join("node_modules"))
+pub(crate) fn packages() -> PathBuf {
+    folder().join("node_modules")
 }
 
-fn folder() -> Result<PathBuf, String> {
-    let folder = target().join("node");
-    std::path::absolute(&folder).map_err(at(&folder))
+fn folder() -> PathBuf {
+    target().join("node")
 }
 
-/// Installs the packages of another lock file in `source` into `folder`, and copies the programs there. `how` is `ci`, or
+/// Installs the packages of another lock file in `from` into a folder, and copies the programs there. `how` is `ci`, or
 /// `install` if optional packages for other systems are missing in the registry, which `ci` rejects.
-///
-/// # Errors
-/// Returns an error if something cannot be copied or installed.
-pub(crate) fn install(
-    how: &str,
-    source: &Path,
-    programs: &[&str],
-    folder: &Path,
-) -> Result<(), String> {
-    copy(source, programs, folder)?;
-    install_here(how, source, folder)
-}
-
-fn install_here(how: &str, source: &Path, folder: &Path) -> Result<(), String> {
-    copy(source, &FILES, folder)?;
-    let mut npm = Command::new("npm");
+pub(crate) fn install(how: &str, from: &Path, programs: &str, to: &Path) -> Result<(), String> {
+    copies(from, programs, to)?;
+    copies(from, FILES, to)?;
     // Scripts of packages are not run.
-    npm.args([
-        how,
-        "--silent",
-        "--no-audit",
-        "--no-fund",
-        "--ignore-scripts",
-    ]);
-    step("npm", npm.current_dir(folder))
+    let options = "--silent --no-audit --no-fund --ignore-scripts";
+    let mut npm = command(&format!("npm {how} {options}"));
+    step("npm", npm.current_dir(to))
 }
 
 /// Copies files and folders of `source`, and replaces earlier copies.
-fn copy(source: &Path, names: &[&str], folder: &Path) -> Result<(), String> {
-    fs::create_dir_all(folder).map_err(at(folder))?;
-    for name in names {
+fn copies(source: &Path, names: &str, folder: &Path) -> Result<(), String> {
+    for name in names.split_whitespace() {
         let old = folder.join(name);
         if old.is_dir() {
             fs::remove_dir_all(&old).map_err(at(&old))?;
         }
-        let mut copy = Command::new("cp");
-        copy.arg("--recursive").arg(source.join(name));
-        crate::step::output(copy.arg(folder))?;
+        copy(&source.join(name), folder)?;
     }
     Ok(())
 }

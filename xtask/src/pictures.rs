@@ -8,16 +8,12 @@ use std::process::Command;
 
 use crate::step::step;
 use crate::workspace::{at, cargo, target};
-use crate::{browser, inspector};
+use crate::{browser, inspector, suites};
 
 /// Records all pictures.
-///
-/// # Errors
-/// Returns an error if a test fails, or if there is no Chromium.
 pub(crate) fn record(root: &Path) -> Result<(), String> {
-    let tests = ["test", "--package", "plaincall-cli", "--test", "tests"];
-    let mut tests = cargo(&tests);
-    tests.args(["pictures::", "--", "--test-threads", "1"]);
+    let mut tests =
+        cargo("test --package plaincall-cli --test tests pictures:: -- --test-threads 1");
     step("pictures", tests.env("PICTURES", "record"))?;
     let browser =
         browser::found().ok_or("the pictures of pages need Chromium: install `chromium`")?;
@@ -26,12 +22,12 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
     };
     let run = root.join("target/pictures/run.html");
     shoot(&run, "timeline/call-6", "run-page.png")?;
-    let Some(page) = inspector::page()? else {
+    let Some(page) = inspector::page() else {
         return Ok(());
     };
     let example = root.join("inspector/example");
     let inspected = root.join("target/pictures/inspector.html");
-    let mut inspect = Command::new(target().join("debug/plaincall"));
+    let mut inspect = Command::new(suites::plaincall());
     inspect.arg("inspect").arg(example.join("reply.txt"));
     inspect.arg("--schema").arg(example.join("tools.json"));
     inspect.arg("--page").arg(page);

@@ -3,22 +3,27 @@
 //!
 //! Each job prints into a log of its own, which is shown if it fails. The minutes of a group are printed when its last job ends.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::step::logged;
-use crate::workspace::{new_folder, target};
+use crate::workspace::{new_folder, no_problems, target};
 
 /// The work of a job. It may return further jobs of its group.
 type Work = Box<dyn FnOnce() -> Result<Vec<Job>, String> + Send>;
 
+/// A closure that does the work of a job.
+pub(crate) trait Task: FnOnce() -> Result<(), String> + Send + 'static {}
+impl<T: FnOnce() -> Result<(), String> + Send + 'static> Task for T {}
+
 /// One part of a group of checks.
 pub(crate) struct Job {
-    group: &'static str,
+    pub(crate) group: &'static str,
     name: String,
     needs: Vec<&'static str>,
     /// About how long it takes, for the order.
@@ -28,34 +33,42 @@ pub(crate) struct Job {
     compiles: bool,
     /// It is run only because others need it.
     is_only_needed: bool,
-    /// Its log is shown although it passes.
-    shows_log: bool,
+    /// Its log is shown although it passes, for figures.
+    pub(crate) shows_log: bool,
     /// The least number of tests that its log states: a filter that matches nothing is an error.
     least_tests: u64,
-    work: Work,
+    /// `None` if it has begun.
+    work: Option<Work>,
+    /// `None` if it has not ended.
+    outcome: Option<Outcome>,
+}
+
+/// The end of a job: why it failed, its seconds, those of its processes, the number of its tests, and its log.
+#[derive(Default)]
+struct Outcome {
+    error: Option<String>,
+    seconds: f64,
+    processor: f64,
+    tests: u64,
+    text: String,
 }
 
 impl Job {
     /// Creates a job of a group that takes about this many seconds and 1 GB.
-    pub(crate) fn new(
-        group: &'static str,
-        name: impl Into<String>,
-        seconds: u32,
-        work: impl FnOnce() -> Result<(), String> + Send + 'static,
-    ) -> Self {
+    pub(crate) fn new(group: &'static str, name: &str, seconds: u32, work: impl Task) -> Self {
         Self::with_more(group, name, seconds, || work().map(|()| Vec::new()))
     }
 
     /// Creates a job whose work returns further jobs.
     pub(crate) fn with_more(
         group: &'static str,
-        name: impl Into<String>,
+        name: &str,
         seconds: u32,
         work: impl FnOnce() -> Result<Vec<Self>, String> + Send + 'static,
     ) -> Self {
         Self {
             group,
-            name: name.into(),
+            name: name.to_owned(),
             needs: Vec::new(),
             seconds,
             gigabytes: 1,
@@ -63,80 +76,58 @@ impl Job {
             is_only_needed: false,
             shows_log: false,
             least_tests: 0,
-            work: Box::new(work),
+            work: Some(Box::new(work)),
+            outcome: None,
         }
-    }
-
-    pub(crate) fn group(&self) -> &'static str {
-        self.group
     }
 
     /// Sets the names of the jobs that must pass before.
-    pub(crate) fn needs(self, needs: &[&'static str]) -> Self {
-        Self {
-            needs: needs.to_vec(),
-            ..self
-        }
+    pub(crate) fn needs(mut self, needs: &[&'static str]) -> Self {
+        self.needs = needs.to_vec();
+        self
     }
 
-    pub(crate) fn gigabytes(self, gigabytes: u32) -> Self {
-        Self { gigabytes, ..self }
-    }
-
-    /// Shows its log also if it passes, for figures.
-    pub(crate) fn shows_log(self) -> Self {
-        Self {
-            shows_log: true,
-            ..self
-        }
+    pub(crate) fn gigabytes(mut self, gigabytes: u32) -> Self {
+        self.gigabytes = gigabytes;
+        self
     }
 
     /// Fails if its log states fewer passed tests.
-    pub(crate) fn least_tests(self, least_tests: u64) -> Self {
-        Self {
-            least_tests,
-            ..self
-        }
+    pub(crate) fn least_tests(mut self, least_tests: u64) -> Self {
+        self.least_tests = least_tests;
+        self
     }
 
     /// No other job compiles at the same time: cargo would wait for it, and both cores are busy.
-    pub(crate) fn compiles(self) -> Self {
-        Self {
-            compiles: true,
-            ..self
-        }
+    pub(crate) fn compiles(mut self) -> Self {
+        self.compiles = true;
+        self
+    }
+
+    fn is_running(&self) -> bool {
+        self.work.is_none() && self.outcome.is_none()
+    }
+
+    /// Returns whether it has passed, if it has ended.
+    fn has_passed(&self) -> Option<bool> {
+        self.outcome.as_ref().map(|outcome| outcome.error.is_none())
     }
 }
 
 /// Returns the jobs of these groups, and those that they need.
-///
-/// # Errors
-/// Returns an error if a group or a needed job does not exist.
-pub(crate) fn selected(jobs: Vec<Job>, groups: &[&str]) -> Result<Vec<Job>, String> {
-    let has_jobs = |name: &&&str| jobs.iter().any(|job| job.group == **name);
-    if let Some(unknown) = groups.iter().find(|name| !has_jobs(name)) {
-        let mut names: Vec<&str> = jobs.iter().map(|job| job.group).collect();
-        names.sort_unstable();
-        names.dedup();
-        let names = names.join(", ");
-        return Err(format!("there is no group `{unknown}`: {names}"));
+pub(crate) fn selected(mut jobs: Vec<Job>, groups: &[&str]) -> Result<Vec<Job>, String> {
+    let is_unknown = |group: &&&str| jobs.iter().all(|job| job.group != **group);
+    if let Some(unknown) = groups.iter().find(is_unknown) {
+        let known: BTreeSet<&str> = jobs.iter().map(|job| job.group).collect();
+        let known = Vec::from_iter(known).join(", ");
+        return Err(format!("there is no group `{unknown}`: {known}"));
     }
-    let of_groups = jobs.iter().filter(|job| groups.contains(&job.group));
-    let names: Vec<String> = of_groups.map(|job| job.name.clone()).collect();
-    let mut selected = with_needs(jobs, &names)?;
-    for job in &mut selected {
+    for job in &mut jobs {
         job.is_only_needed = !groups.contains(&job.group);
     }
-    Ok(selected)
-}
-
-/// Returns the jobs with these names, and those that they need.
-///
-/// # Errors
-/// Returns an error if a needed job does not exist.
-pub(crate) fn with_needs(jobs: Vec<Job>, names: &[impl AsRef<str>]) -> Result<Vec<Job>, String> {
-    let mut open: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    let mut wanted = HashSet::new();
+    let own = jobs.iter().filter(|job| !job.is_only_needed);
+    let mut open: Vec<&str> = own.map(|job| job.name.as_str()).collect();
+    let mut wanted = BTreeSet::new();
     while let Some(name) = open.pop() {
         let Some(job) = jobs.iter().find(|job| job.name == name) else {
             return Err(format!("there is no job `{name}`"));
@@ -144,97 +135,115 @@ pub(crate) fn with_needs(jobs: Vec<Job>, names: &[impl AsRef<str>]) -> Result<Ve
         open.extend(&job.needs);
         wanted.insert(name.to_owned());
     }
-    let is_wanted = |job: &Job| wanted.contains(&job.name);
-    Ok(jobs.into_iter().filter(is_wanted).collect())
+    jobs.retain(|job| wanted.contains(&job.name));
+    Ok(jobs)
 }
 
-/// The result of a job.
-struct Done {
-    group: &'static str,
-    name: String,
-    seconds: f64,
-    processor: f64,
-    tests: u64,
-    has_passed: bool,
-}
-
-/// A job that runs.
-struct Running {
-    group: &'static str,
-    name: String,
-    gigabytes: u32,
-    compiles: bool,
+/// Does the work of a job, with a log in this file. Returns its end, and the further jobs that it returned.
+fn perform(path: &Path, work: Work, least_tests: u64) -> (Outcome, Vec<Job>) {
+    let begun = Instant::now();
+    // A panic of a job must not leave the others waiting for it.
+    let (result, processor) = logged(path, || catch_unwind(AssertUnwindSafe(work)));
+    let result = result.unwrap_or_else(|_| Err("it panicked".to_owned()));
+    let text = String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
+    let tests = tests(&text);
+    let (more, mut error) = match result {
+        Ok(more) => (more, None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
+    if error.is_none() && tests < least_tests && !text.contains("SKIPPED") {
+        error = Some(format!("{tests} tests passed, not {least_tests} or more"));
+    }
+    let outcome = Outcome {
+        error,
+        seconds: begun.elapsed().as_secs_f64(),
+        processor,
+        tests,
+        text,
+    };
+    (outcome, more)
 }
 
 #[derive(Default)]
 struct State {
-    waiting: Vec<Job>,
-    running: Vec<Running>,
-    done: Vec<Done>,
+    jobs: Vec<Job>,
     /// When each group began.
     begun: HashMap<&'static str, Instant>,
     table: Vec<String>,
 }
 
 impl State {
-    /// Removes the next job that can start. Jobs that need a failed one fail.
-    fn next(&mut self, gigabytes: u32) -> Option<Job> {
+    /// Starts the next job that can start, and returns its place and work. Jobs that need a failed one fail. Not more than `most` run.
+    fn next(&mut self, gigabytes: u32, most: usize) -> Option<(usize, Work)> {
         self.fail_dependents();
-        let used: u32 = self.running.iter().map(|job| job.gigabytes).sum();
-        let compiles = self.running.iter().any(|job| job.compiles);
-        let ranks = ranks(&self.waiting);
+        let running = self.jobs.iter().filter(|job| job.is_running());
+        let running: Vec<&Job> = running.collect();
+        let used: u32 = running.iter().map(|job| job.gigabytes).sum();
+        let compiles = running.iter().any(|job| job.compiles);
         let can_start = |job: &Job| {
-            let is_ready = job.needs.iter().all(|need| self.ended(need) == Some(true));
+            let is_ready = job.needs.iter().all(|need| self.passed(need) == Some(true));
             // A job that needs more than there is runs alone.
-            let fits = used + job.gigabytes <= gigabytes || self.running.is_empty();
-            is_ready && fits && !(compiles && job.compiles)
+            let fits = used + job.gigabytes <= gigabytes || running.is_empty();
+            job.work.is_some() && is_ready && fits && !(compiles && job.compiles)
         };
-        let candidates = self.waiting.iter().enumerate();
-        let candidates = candidates.filter(|(_, job)| can_start(job));
-        let (place, _) = candidates.max_by_key(|(place, _)| ranks[*place])?;
-        let job = self.waiting.remove(place);
-        self.running.push(Running {
-            group: job.group,
-            name: job.name.clone(),
-            gigabytes: job.gigabytes,
-            compiles: job.compiles,
-        });
+        let places = 0..self.jobs.len();
+        let places = places.filter(|place| running.len() < most && can_start(&self.jobs[*place]));
+        let place = places.max_by_key(|place| rank(&self.jobs, *place))?;
+        let job = &mut self.jobs[place];
         self.begun.entry(job.group).or_insert_with(Instant::now);
-        Some(job)
+        Some((place, job.work.take()?))
     }
 
     /// Returns whether a job has passed, if it has ended.
-    fn ended(&self, name: &str) -> Option<bool> {
-        let done = self.done.iter().find(|done| done.name == name);
-        done.map(|done| done.has_passed)
+    fn passed(&self, name: &str) -> Option<bool> {
+        let job = self.jobs.iter().find(|job| job.name == name);
+        job.and_then(Job::has_passed)
     }
 
     fn fail_dependents(&mut self) {
-        while let Some((place, need)) = self.waiting.iter().enumerate().find_map(|(place, job)| {
-            let failed = |need: &&&str| self.ended(need) == Some(false);
-            Some((place, *job.needs.iter().find(failed)?))
-        }) {
-            let Job { group, name, .. } = self.waiting.remove(place);
-            println!("   {group}: {name} NOT RUN: it needs {need}");
-            self.end(Done {
-                group,
-                name,
-                seconds: 0.0,
-                processor: 0.0,
-                tests: 0,
-                has_passed: false,
-            });
+        let failed = |need: &&&str| self.passed(need) == Some(false);
+        let waiting = self
+            .jobs
+            .iter()
+            .enumerate()
+            .filter(|(_, job)| job.work.is_some());
+        let mut needs =
+            waiting.filter_map(|(place, job)| Some((place, job.needs.iter().find(failed)?)));
+        if let Some((place, need)) = needs.next() {
+            let outcome = Outcome {
+                error: Some(format!("not run, because it needs {need}")),
+                ..Outcome::default()
+            };
+            self.end(place, outcome, Vec::new());
+            self.fail_dependents();
         }
     }
 
-    /// Records the end of a job, and prints the line of its group if that was its last.
-    fn end(&mut self, done: Done) {
-        let group = done.group;
-        self.running.retain(|job| job.name != done.name);
-        self.done.push(done);
-        let is_open = self.waiting.iter().any(|job| job.group == group)
-            || self.running.iter().any(|job| job.group == group);
-        if !is_open {
+    /// Records and prints the end of a job, and the line of its group if that was its last.
+    fn end(&mut self, place: usize, outcome: Outcome, more: Vec<Job>) {
+        let job = &mut self.jobs[place];
+        let (group, name, seconds) = (job.group, &job.name, outcome.seconds);
+        let is_shown = |line: &&str| job.shows_log || line.contains("SKIPPED");
+        match &outcome.error {
+            None => {
+                let shown = outcome.text.lines().filter(is_shown);
+                shown.for_each(|line| println!("{line}"));
+                let processor = outcome.processor;
+                println!("{seconds:7.1} s {processor:7.1} of processors  {group}: {name}");
+            }
+            Some(error) => {
+                println!(
+                    "{}\n{seconds:7.1} s  {group}: {name} FAILED: {error}",
+                    outcome.text
+                );
+            }
+        }
+        (job.work, job.outcome) = (None, Some(outcome));
+        if !job.is_only_needed {
+            self.jobs.extend(more);
+        }
+        let mut of_group = self.jobs.iter().filter(|job| job.group == group);
+        if of_group.all(|job| job.outcome.is_some()) {
             let line = self.line(group);
             println!("== {line}");
             self.table.push(line);
@@ -243,158 +252,86 @@ impl State {
 
     /// The line of a group in the table.
     fn line(&self, group: &'static str) -> String {
-        let of_group = || self.done.iter().filter(|done| done.group == group);
-        let processor: f64 = of_group().map(|done| done.processor).sum();
-        let alone: f64 = of_group().map(|done| done.seconds).sum();
-        let tests: u64 = of_group().map(|done| done.tests).sum();
+        let of_group = self.jobs.iter().filter(|job| job.group == group);
+        let mut sum = Outcome::default();
+        for outcome in of_group.clone().filter_map(|job| job.outcome.as_ref()) {
+            sum.seconds += outcome.seconds;
+            sum.processor += outcome.processor;
+            sum.tests += outcome.tests;
+        }
         let begun = self.begun.get(group).map(Instant::elapsed);
-        let has_passed = of_group().all(|done| done.has_passed);
+        let has_passed = of_group.clone().all(|job| job.has_passed() == Some(true));
         format!(
-            "{group:<20}{:>6.1} min in{:>5.1} min, {:>5.1} min of processors, {tests:>5} tests, {}",
-            alone / 60.0,
+            "{group:<20}{:>6.1} min in{:>5.1} min, {:>5.1} min of processors, {:>5} tests, {}",
+            sum.seconds / 60.0,
             begun.unwrap_or_default().as_secs_f64() / 60.0,
-            processor / 60.0,
+            sum.processor / 60.0,
+            sum.tests,
             if has_passed { "passed" } else { "FAILED" }
         )
     }
 
-    /// Returns the number of passed jobs, and the names of the failed ones.
-    fn outcome(&self) -> (usize, Vec<&str>) {
-        let failed = self.done.iter().filter(|done| !done.has_passed);
-        let failed: Vec<&str> = failed.map(|done| done.name.as_str()).collect();
-        (self.done.len() - failed.len(), failed)
+    fn has_ended(&self) -> bool {
+        self.jobs.iter().all(|job| job.outcome.is_some())
+    }
+
+    /// Prints the lines of the groups and the number of passed jobs, and returns the names of those that failed or still run.
+    fn print_table(&self, begun: Instant) -> Vec<String> {
+        self.table.iter().for_each(|line| println!("{line}"));
+        println!("== all: {:.1} min", begun.elapsed().as_secs_f64() / 60.0);
+        let failed = self.names(|job| job.work.is_none() && job.has_passed() != Some(true));
+        let passed = self.names(|job| job.has_passed() == Some(true));
+        println!("jobs: {} passed, {} failed", passed.len(), failed.len());
+        failed
+    }
+
+    fn names(&self, are_wanted: impl Fn(&&Job) -> bool) -> Vec<String> {
+        let wanted = self.jobs.iter().filter(are_wanted);
+        wanted.map(|job| job.name.clone()).collect()
     }
 }
 
-/// For each job, its seconds and those of the longest chain of jobs that wait for it.
-fn ranks(jobs: &[Job]) -> Vec<u32> {
-    fn rank(jobs: &[Job], place: usize) -> u32 {
-        let waits = |job: &&Job| job.needs.contains(&jobs[place].name.as_str());
-        let dependents = jobs.iter().filter(waits);
-        let places =
-            dependents.filter_map(|job| jobs.iter().position(|other| std::ptr::eq(other, job)));
-        let longest = places.map(|place| rank(jobs, place)).max();
-        jobs[place].seconds + longest.unwrap_or(0)
-    }
-    (0..jobs.len()).map(|place| rank(jobs, place)).collect()
+/// Returns the seconds of a job and those of the longest chain of jobs that wait for it.
+fn rank(jobs: &[Job], place: usize) -> u32 {
+    let waits = |other: &usize| jobs[*other].needs.contains(&jobs[place].name.as_str());
+    let dependents = (0..jobs.len()).filter(waits);
+    let longest = dependents.map(|other| rank(jobs, other)).max();
+    jobs[place].seconds + longest.unwrap_or(0)
 }
 
 /// Runs jobs side by side. After `limit`, it prints the table so far and ends this process and all of its group.
-///
-/// # Errors
-/// Lists the failed jobs, after all have ended.
 pub(crate) fn run(jobs: Vec<Job>, limit: Option<Duration>) -> Result<(), String> {
     let begun = Instant::now();
     let logs = new_folder(&target().join("logs"))?;
-    let gigabytes = available_gigabytes();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let state = Mutex::new(State {
-        waiting: jobs,
-        ..State::default()
-    });
-    let changed = Condvar::new();
-    std::thread::scope(|scope| {
-        // Two more than there are cores, because many jobs wait.
-        for _ in 0..cores + 2 {
-            scope.spawn(|| work(&state, &changed, gigabytes, &logs));
-        }
-        if let Some(limit) = limit {
-            watch(&state, &changed, limit, &logs);
-        }
-    });
-    let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let state = run_all(jobs, limit.unwrap_or(Duration::MAX), begun, &logs);
     println!(
         "== groups, in the order in which they ended: minutes of their jobs, from first to last, and of processors"
     );
-    state.table.iter().for_each(|line| println!("{line}"));
-    println!("== all: {:.1} min", begun.elapsed().as_secs_f64() / 60.0);
-    let (passed, failed) = state.outcome();
-    println!("jobs: {passed} passed, {} failed", failed.len());
-    if failed.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("failed: {}", failed.join(", ")))
-    }
+    no_problems("failed:", &state.print_table(begun))
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs jobs until none is left.
-fn work(state: &Mutex<State>, changed: &Condvar, gigabytes: u32, logs: &Path) {
-    loop {
-        let mut locked = lock(state);
-        let job = loop {
-            if let Some(job) = locked.next(gigabytes) {
-                break job;
+fn run_all(jobs: Vec<Job>, limit: Duration, begun: Instant, logs: &Path) -> State {
+    let gigabytes = available_gigabytes();
+    // Two more than there are cores, because many jobs wait.
+    let most = std::thread::available_parallelism().map_or(1, usize::from) + 2;
+    let mut state = State {
+        jobs,
+        ..State::default()
+    };
+    let (sender, ended) = mpsc::channel();
+    while !state.has_ended() {
+        if let Some((place, work)) = state.next(gigabytes, most) {
+            let job = &state.jobs[place];
+            let (sender, path, least) = (sender.clone(), log(logs, &job.name), job.least_tests);
+            std::thread::spawn(move || sender.send((place, perform(&path, work, least))));
+        } else if !state.has_ended() {
+            match ended.recv_timeout(limit.saturating_sub(begun.elapsed())) {
+                Ok((place, (outcome, more))) => state.end(place, outcome, more),
+                Err(_) => stop(&state, begun, logs),
             }
-            if locked.waiting.is_empty() && locked.running.is_empty() {
-                changed.notify_all();
-                return;
-            }
-            locked = changed.wait(locked).unwrap_or_else(PoisonError::into_inner);
-        };
-        drop(locked);
-        let Job {
-            group,
-            name,
-            is_only_needed,
-            shows_log,
-            least_tests,
-            work,
-            ..
-        } = job;
-        let path = log(logs, &name);
-        let begun = Instant::now();
-        // A panic of a job must not leave the others waiting for it.
-        let work = std::panic::AssertUnwindSafe(work);
-        let ran = logged(&path, || {
-            std::panic::catch_unwind(|| {
-                let work = work;
-                (work.0)()
-            })
-        });
-        let (result, processor) = match ran {
-            Ok((Ok(result), processor)) => (result, processor),
-            Ok((Err(_), processor)) => (Err("it panicked".to_owned()), processor),
-            Err(error) => (Err(error), 0.0),
-        };
-        let seconds = begun.elapsed().as_secs_f64();
-        let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
-        let tests = tests(&text);
-        let result = match result {
-            Ok(_) if tests < least_tests && !text.contains("SKIPPED") => {
-                Err(format!("{tests} tests passed, not {least_tests} or more"))
-            }
-            result => result,
-        };
-        let mut locked = lock(state);
-        let has_passed = result.is_ok();
-        match result {
-            Ok(more) => {
-                let is_shown = |line: &&str| shows_log || line.contains("SKIPPED");
-                for line in text.lines().filter(is_shown) {
-                    println!("{line}");
-                }
-                println!("{seconds:7.1} s {processor:7.1} of processors  {group}: {name}");
-                locked
-                    .waiting
-                    .extend(more.into_iter().filter(|_| !is_only_needed));
-            }
-            Err(error) => println!("{text}\n{seconds:7.1} s  {group}: {name} FAILED: {error}"),
         }
-        locked.end(Done {
-            group,
-            name,
-            seconds,
-            processor,
-            tests,
-            has_passed,
-        });
-        drop(locked);
-        changed.notify_all();
     }
+    state
 }
 
 fn log(logs: &Path, name: &str) -> PathBuf {
@@ -403,99 +340,56 @@ fn log(logs: &Path, name: &str) -> PathBuf {
     logs.join(name).with_extension("log")
 }
 
-/// Waits until all jobs have ended, or until the limit: then it prints what is known, and ends this process and its group.
-fn watch(state: &Mutex<State>, changed: &Condvar, limit: Duration, logs: &Path) {
-    let end = Instant::now() + limit;
-    let mut locked = lock(state);
-    while !(locked.waiting.is_empty() && locked.running.is_empty()) {
-        let left = end.saturating_duration_since(Instant::now());
-        if !left.is_zero() {
-            let waited = changed.wait_timeout(locked, left);
-            locked = waited.unwrap_or_else(PoisonError::into_inner).0;
-            continue;
-        }
-        println!(
-            "== stopped after {} min; groups so far",
-            limit.as_secs() / 60
-        );
-        locked.table.iter().for_each(|line| println!("{line}"));
-        for Running { group, name, .. } in &locked.running {
-            let text = fs::read_to_string(log(logs, name)).unwrap_or_default();
-            let last: Vec<&str> = text.lines().rev().take(5).collect();
-            println!("== still running: {group}: {name}");
-            last.iter().rev().for_each(|line| println!("{line}"));
-        }
-        let waiting: Vec<&str> = locked.waiting.iter().map(|job| job.name.as_str()).collect();
-        println!("== not begun: {}", waiting.join(", "));
-        let (passed, failed) = locked.outcome();
-        println!(
-            "jobs: {passed} passed, {} failed",
-            failed.len() + locked.running.len()
-        );
-        // Process 0 is every process of this group: `.ci/run` gives it a group of its own.
-        let _ = Command::new("sh").args(["-c", "kill -KILL 0"]).status();
-        std::process::exit(1);
+/// Prints what is known, and ends this process and its group.
+fn stop(state: &State, begun: Instant, logs: &Path) {
+    for name in state.names(|job| job.is_running()) {
+        let text = fs::read_to_string(log(logs, &name)).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let last = lines[lines.len().saturating_sub(5)..].join("\n");
+        println!("== still running: {name}\n{last}");
     }
+    let waiting = state.names(|job| job.work.is_some()).join(", ");
+    println!("== not begun: {waiting}\n== stopped; groups so far");
+    state.print_table(begun);
+    // Process 0 is every process of this group: `.ci/run` gives it a group of its own.
+    let _ = Command::new("sh").args(["-c", "kill -KILL 0"]).status();
+    std::process::exit(1);
 }
 
 /// Three quarters of the memory that is free now. Default, where the system does not state it: 8.
 fn available_gigabytes() -> u32 {
-    let known = fs::read_to_string("/proc/meminfo").ok();
-    let kilobytes = known.as_deref().and_then(|known| {
-        let line = known
-            .lines()
-            .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-        line.trim().trim_end_matches(" kB").parse::<u64>().ok()
-    });
-    kilobytes.map_or(8, |kilobytes| {
-        u32::try_from(kilobytes * 3 / 4 / 1_000_000).unwrap_or(8)
-    })
+    let known = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let mut lines = known.lines();
+    let line = lines.find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let gigabytes = kilobytes.map(|kilobytes| u32::try_from(kilobytes * 3 / 4 / 1_000_000));
+    gigabytes.and_then(Result::ok).unwrap_or(8)
 }
 
 /// The number of passed tests that a log of cargo, pytest or Node states.
 fn tests(log: &str) -> u64 {
-    let before = |line: &str, end: &str| -> Option<u64> {
-        let (text, _) = line.split_once(end)?;
-        text.rsplit(|letter: char| !letter.is_ascii_digit())
-            .next()?
-            .parse()
-            .ok()
-    };
     let of_line = |line: &str| {
-        if line.starts_with("test result: ") {
-            return before(line, " passed;");
-        }
-        for start in ["# pass ", "ℹ pass "] {
-            if let Some(number) = line.strip_prefix(start) {
-                return number.trim().parse().ok();
+        let node = ["# pass ", "ℹ pass "].map(|start| line.strip_prefix(start));
+        let text = match node[0].or(node[1]) {
+            Some(number) => number.trim(),
+            // The last line of pytest contains the time.
+            None if line.starts_with("test result: ") || line.contains(" in ") => {
+                line.split_once(" passed")?.0
             }
-        }
-        // The last line of pytest.
-        line.contains(" in ")
-            .then(|| before(line, " passed"))
-            .flatten()
+            None => return None,
+        };
+        let number = text.rsplit(|letter: char| !letter.is_ascii_digit()).next();
+        number?.parse::<u64>().ok()
     };
     log.lines().filter_map(of_line).sum()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     fn job(group: &'static str, name: &str, seconds: u32) -> Job {
         Job::new(group, name, seconds, || Ok(()))
-    }
-
-    #[test]
-    fn what_most_work_waits_for_is_first() {
-        let jobs = [
-            job("a", "long", 50),
-            job("b", "build", 10),
-            job("b", "test", 60).needs(&["build"]),
-        ];
-        assert_eq!(ranks(&jobs), [50, 70, 60]);
     }
 
     #[test]
@@ -508,22 +402,22 @@ mod tests {
                 job("c", "third", 1),
             ]
         };
-        let names = |groups: &[&str]| -> Vec<(String, bool)> {
+        let names = |groups: &[&str]| {
             let selected = selected(jobs(), groups).unwrap();
-            let parts = selected
-                .into_iter()
-                .map(|job| (job.name, job.is_only_needed));
-            parts.collect()
+            let (needed, own): (Vec<_>, Vec<_>) =
+                selected.into_iter().partition(|job| job.is_only_needed);
+            let join = |jobs: Vec<Job>| {
+                let names: Vec<String> = jobs.into_iter().map(|job| job.name).collect();
+                names.join(" ")
+            };
+            [needed, own].map(join)
         };
-        let name = |name: &str, is_only_needed| (name.to_owned(), is_only_needed);
-        let expected = [
-            name("build", true),
-            name("first", true),
-            name("second", false),
-        ];
-        assert_eq!(names(&["b"]), expected);
-        assert_eq!(names(&["c"]), [name("third", false)]);
-        assert_eq!(names(&["a", "b", "builds", "c"]).len(), 4);
+        assert_eq!(names(&["b"]), ["build first", "second"]);
+        assert_eq!(names(&["c"]), ["", "third"]);
+        assert_eq!(
+            names(&["a", "b", "builds", "c"]),
+            ["", "build first second third"]
+        );
         let unknown = selected(jobs(), &["d"]).err().unwrap();
         assert_eq!(unknown, "there is no group `d`: a, b, builds, c");
         let missing = selected(vec![job("a", "one", 1).needs(&["none"])], &["a"]);
@@ -532,28 +426,25 @@ mod tests {
 
     #[test]
     fn a_job_waits_for_others_for_memory_and_for_the_compiler() {
+        let jobs = vec![
+            job("a", "one", 3).gigabytes(3).compiles(),
+            job("a", "two", 2).gigabytes(3),
+            job("a", "three", 1).compiles(),
+            job("a", "four", 9).needs(&["one"]),
+            job("a", "alone", 0).gigabytes(99),
+        ];
+        assert_eq!([0, 1, 2, 3].map(|place| rank(&jobs, place)), [12, 2, 1, 9]);
         let mut state = State {
-            waiting: vec![
-                job("a", "one", 3).gigabytes(3).compiles(),
-                job("a", "two", 2).gigabytes(3),
-                job("a", "three", 1).compiles(),
-                job("a", "four", 9).needs(&["one"]),
-                job("a", "alone", 0).gigabytes(99),
-            ],
+            jobs,
             ..State::default()
         };
         let mut next = |ended: &[&str]| {
             for name in ended {
-                state.end(Done {
-                    group: "a",
-                    name: (*name).to_owned(),
-                    seconds: 0.0,
-                    processor: 0.0,
-                    tests: 0,
-                    has_passed: true,
-                });
+                let place = state.jobs.iter().position(|job| job.name == *name);
+                state.end(place.unwrap(), Outcome::default(), Vec::new());
             }
-            state.next(5).map(|job| job.name)
+            let (place, _) = state.next(5, 9)?;
+            Some(state.jobs[place].name.clone())
         };
         assert_eq!(next(&[]).as_deref(), Some("one"));
         assert_eq!(next(&[]), None, "memory, the compiler, and a need");
@@ -566,46 +457,23 @@ mod tests {
 
     #[test]
     fn failures_and_panics_reach_the_result_and_the_others_run() {
-        let ran = Arc::new(Mutex::new(Vec::new()));
-        let note = |name: &'static str| {
-            let ran = Arc::clone(&ran);
-            move || {
-                ran.lock().unwrap().push(name);
-                Ok(())
-            }
-        };
-        let more = note("more");
+        let more = || Ok(vec![job("b", "more", 1)]);
         let jobs = vec![
             Job::new("a", "fails", 1, || Err("no".to_owned())),
             Job::new("a", "panics", 1, || panic!("at the disco")),
-            Job::new("a", "no tests", 1, || Ok(())).least_tests(1),
-            Job::new("a", "after", 1, note("after")).needs(&["fails"]),
-            Job::with_more("b", "first", 1, move || {
-                Ok(vec![Job::new("b", "more", 1, more)])
-            }),
+            job("a", "no tests", 1).least_tests(1),
+            job("a", "after", 1).needs(&["fails"]),
+            Job::with_more("b", "first", 1, more),
         ];
-        let logs = tempdir();
-        let state = Mutex::new(State {
-            waiting: jobs,
-            ..State::default()
-        });
-        work(&state, &Condvar::new(), 9, &logs);
-        let mut state = state.into_inner().unwrap();
+        let logs = new_folder(&target().join("tmp/pool")).unwrap();
+        let mut state = run_all(jobs, Duration::MAX, Instant::now(), &logs);
         state.table.sort_unstable();
-        let (passed, mut failed) = state.outcome();
-        failed.sort_unstable();
-        assert_eq!(
-            (passed, failed),
-            (2, vec!["after", "fails", "no tests", "panics"])
-        );
-        assert_eq!(*ran.lock().unwrap(), ["more"]);
+        let passed = state.names(|job| job.has_passed() == Some(true));
+        assert_eq!(passed, ["first", "more"]);
+        let failed = state.names(|job| job.has_passed() == Some(false));
+        assert_eq!(failed, ["fails", "panics", "no tests", "after"]);
         assert!(state.table[0].ends_with("FAILED"), "{:?}", state.table);
         assert!(state.table[1].ends_with("passed"), "{:?}", state.table);
-        fs::remove_dir_all(logs).unwrap();
-    }
-
-    fn tempdir() -> PathBuf {
-        new_folder(&std::env::temp_dir().join(format!("pool-{}", std::process::id()))).unwrap()
     }
 
     #[test]

@@ -3,18 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::pool::Job;
-use crate::step::{report, step};
+use crate::pool::{Job, Task};
+use crate::step::{skipped, step};
 use crate::workspace::{root, target};
 use crate::{dist, python, suites};
 
 const GROUP: &str = "python";
 /// Only a test that hangs takes so long, in seconds.
 const PATIENCE: [&str; 4] = ["-p", "no:cacheprovider", "-o", "faulthandler_timeout=600"];
-/// Where the package and its tests are.
-const PACKAGE: &str = "python";
+const PLUGINS: &str = "plugins in the code of vLLM and SGLang";
 
-/// Returns the jobs of an ordinary run. The client libraries have an environment each: they need different versions of the same
+/// Returns the jobs of ordinary and nightly runs. The client libraries have an environment each: they need different versions of the same
 /// packages.
 pub(crate) fn jobs() -> Vec<Job> {
     vec![
@@ -23,14 +22,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         job(GROUP, "clients of httpx2", 60, || clients("httpx2")),
         job(GROUP, "clients of httpx", 60, || clients("httpx")),
         job(GROUP, "tables", 60, tables).gigabytes(3),
-    ]
-}
-
-/// Returns the jobs of nightly runs.
-pub(crate) fn nightly() -> Vec<Job> {
-    let name = "plugins in the code of vLLM and SGLang";
-    vec![
-        job("engine-plugins", name, 120, plugins).gigabytes(3),
+        job("engine-plugins", PLUGINS, 120, plugins).gigabytes(3),
         job("spark", "tables in Spark", 90, spark).gigabytes(6),
     ]
 }
@@ -39,8 +31,7 @@ pub(crate) fn nightly() -> Vec<Job> {
 pub(crate) fn soak(seconds: String) -> Job {
     let name = "soak of the Python package";
     job(name, name, 60, move || {
-        let tools = tools()?;
-        let mut soak = Command::new(tools.join("python"));
+        let mut soak = Command::new(tools("python-tests")?.join("python"));
         soak.args(["-B", "test_process.py", &seconds]);
         step(name, soak.current_dir(tests()))
     })
@@ -58,33 +49,27 @@ pub(crate) fn bench(arguments: Vec<String>) -> Job {
     })
 }
 
-fn job(
-    group: &'static str,
-    name: &str,
-    seconds: u32,
-    work: impl FnOnce() -> Result<(), String> + Send + 'static,
-) -> Job {
+fn job(group: &'static str, name: &str, seconds: u32, work: impl Task) -> Job {
     let job = Job::new(group, name, seconds, move || {
         if dist::packages().is_some() {
             return work();
         }
-        report!("== Python package: SKIPPED, it needs x86-64 Linux");
-        Ok(())
+        skipped("Python package", "it needs x86-64 Linux")
     });
     job.needs(&[dist::RELEASE, python::UV, suites::BUILD])
 }
 
 fn folder() -> PathBuf {
-    root().join(PACKAGE)
+    root().join("python")
 }
 
 fn tests() -> PathBuf {
     folder().join("tests")
 }
 
-/// Installs the tools and the package, and returns the folder of the programs.
-fn tools() -> Result<PathBuf, String> {
-    install(&tests().join("requirements.txt"), "python-tests")
+/// Installs the tools and the package into a folder, and returns that of the programs.
+fn tools(folder: &str) -> Result<PathBuf, String> {
+    install(&tests().join("requirements.txt"), folder)
 }
 
 /// Runs a program in a folder.
@@ -93,7 +78,7 @@ fn run(name: &str, program: PathBuf, arguments: &[&str], folder: &Path) -> Resul
     command.args(arguments).current_dir(folder);
     // No compiled files in the sources.
     command.env("PYTHONDONTWRITEBYTECODE", "1");
-    step(name, command.env("PLAINCALL", suites::plaincall()?))
+    step(name, command.env("PLAINCALL", suites::plaincall()))
 }
 
 fn pytest(name: &str, programs: &Path, files: &[&str], folder: &Path) -> Result<(), String> {
@@ -104,98 +89,96 @@ fn pytest(name: &str, programs: &Path, files: &[&str], folder: &Path) -> Result<
 /// Checks the wheel, the style, and the types of the package, of the tables and of the clients.
 fn types() -> Result<(), String> {
     let (package, tests) = (folder(), tests());
-    let tools = install(&tests.join("requirements.txt"), "python-types")?;
+    let tools = tools("python-types")?;
     let wheel = dist::packages().map(|packages| packages.folder.join(&packages.library));
     let wheel = wheel.unwrap_or_default().display().to_string();
+    // Below `tests`, Python does not find the sources, which have no extension module.
+    let configured = "--config pyproject.toml --no-cache . ../examples/python";
+    let check = format!("ruff check {configured}");
+    let format = format!("ruff format --check {configured}");
     let audit = ["--strict", "--assume-minimum-abi3", "3.10", &wheel];
     run("abi3audit", tools.join("abi3audit"), &audit, &tests)?;
-    let examples = "../examples/python";
-    let configured = ["--config", "pyproject.toml", "--no-cache", ".", examples];
-    let check = [&["check"], configured.as_slice()].concat();
-    run("ruff", tools.join("ruff"), &check, &package)?;
-    let format = [&["format", "--check"], configured.as_slice()].concat();
-    run("ruff format", tools.join("ruff"), &format, &package)?;
-    // Below, Python must not find the sources, which have no extension module.
-    let stubs = ["plaincall._plaincall"];
-    run("stubtest", tools.join("stubtest"), &stubs, &tests)?;
+    for (line, folder) in [
+        (&*check, &package),
+        (&*format, &package),
+        ("stubtest plaincall._plaincall", &tests),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        run(line, tools.join(words[0]), &words[1..], folder)?;
+    }
     // The types of the engines are not checked: most of their packages are empty here.
     check_types("package", &tools, &tools, &["plaincall", "tests"])
 }
 
 /// Checks the types of sources with the packages in `installed`.
 fn check_types(name: &str, tools: &Path, installed: &Path, sources: &[&str]) -> Result<(), String> {
-    let interpreter = installed.join("python").display().to_string();
+    let python = installed.join("python").display().to_string();
     let cache = target().join("python-types-cache").join(name);
     let cache = cache.display().to_string();
-    let options = ["--python-executable", &interpreter, "--cache-dir", &cache];
-    let types = [&options, sources].concat();
-    run(
-        &format!("mypy, {name}"),
-        tools.join("mypy"),
-        &types,
-        &folder(),
-    )?;
-    let types = [&["--pythonpath", &interpreter], sources].concat();
-    let pyright = tools.join("pyright");
-    run(&format!("pyright, {name}"), pyright, &types, &folder())
+    let mypy = ["--python-executable", &python, "--cache-dir", &cache];
+    for (tool, options) in [("mypy", &mypy[..]), ("pyright", &["--pythonpath", &python])] {
+        let arguments = [options, sources].concat();
+        let title = format!("{tool}, {name}");
+        run(&title, tools.join(tool), &arguments, &folder())?;
+    }
+    Ok(())
 }
 
 fn package() -> Result<(), String> {
-    pytest("tests of the package", &tools()?, &[], &tests())
+    let name = "tests of the package";
+    pytest(name, &tools("python-tests")?, &[], &tests())
 }
 
-fn clients(library: &'static str) -> Result<(), String> {
-    let clients = folder().join("clients");
-    let list = clients.join(library).with_extension("txt");
-    let installed = install(&list, &format!("python-{library}"))?;
+/// Runs the tests of a file with its packages, and checks the types of sources with them.
+fn suite(list: &str, environment: &str, file: &str, typed: &[&str]) -> Result<(), String> {
+    let list = folder().join(list);
+    let programs = install(&list, environment)?;
+    if !typed.is_empty() {
+        let tools = tools(&format!("{environment}-types"))?;
+        check_types(environment, &tools, &programs, typed)?;
+    }
+    pytest(file, &programs, &[file], list.parent().unwrap_or(&list))
+}
+
+fn clients(library: &str) -> Result<(), String> {
+    let (list, environment) = (
+        format!("clients/{library}.txt"),
+        format!("python-{library}"),
+    );
     let file = format!("test_{library}.py");
-    let tools = install(
-        &tests().join("requirements.txt"),
-        &format!("python-types-{library}"),
-    )?;
-    check_types(library, &tools, &installed, &[&format!("clients/{file}")])?;
-    let name = format!("clients of {library}");
-    pytest(&name, &installed, &[&file], &clients)
-}
-
-fn install_tables() -> Result<(PathBuf, PathBuf), String> {
-    let data = folder().join("data");
-    let programs = install(&data.join("requirements.txt"), "python-data")?;
-    Ok((programs, data))
+    suite(&list, &environment, &file, &[&format!("clients/{file}")])
 }
 
 fn tables() -> Result<(), String> {
-    let (programs, data) = install_tables()?;
-    let tools = install(&tests().join("requirements.txt"), "python-types-data")?;
-    check_types("data", &tools, &programs, &["data"])?;
-    pytest("tables", &programs, &["test_tables.py"], &data)
+    suite(
+        "data/requirements.txt",
+        "python-data",
+        "test_tables.py",
+        &["data"],
+    )
 }
 
 fn spark() -> Result<(), String> {
     if Command::new("java").arg("-version").output().is_err() {
-        report!("== tables in Spark: SKIPPED, they need Java");
-        return Ok(());
+        return skipped("tables in Spark", "they need Java");
     }
-    let (programs, data) = install_tables()?;
-    pytest("tables in Spark", &programs, &["test_spark.py"], &data)
+    suite("data/requirements.txt", "python-data", "test_spark.py", &[])
 }
 
 fn plugins() -> Result<(), String> {
-    let name = "plugins in the code of vLLM and SGLang";
-    pytest(name, &install_engines()?, &[], &folder().join("engines"))
+    pytest(PLUGINS, &install_engines()?, &[], &folder().join("engines"))
 }
 
 /// Installs the published engines without a GPU, and returns the folder of the programs.
 fn install_engines() -> Result<PathBuf, String> {
     let folder = folder().join("engines");
     let programs = install(&folder.join("requirements.txt"), "python-engines")?;
-    let build = std::path::absolute(folder.join("build")).map_err(|error| error.to_string())?;
-    let mut pip = python::pip(&programs, &["--no-deps"])?;
+    let mut pip = python::pip(&programs, &["--no-deps"]);
     // The source package of vLLM installs in seconds if it has no kernels to compile; its wheel has hundreds of megabytes.
     pip.args(["--no-build-isolation", "--no-binary", "vllm"]);
-    pip.env("PYTHONPATH", build)
-        .env("VLLM_TARGET_DEVICE", "empty")
-        .env("VLLM_VERSION_OVERRIDE", "0.33.0");
+    pip.env("PYTHONPATH", folder.join("build"));
+    pip.env("VLLM_TARGET_DEVICE", "empty");
+    pip.env("VLLM_VERSION_OVERRIDE", "0.33.0");
     let list = folder.join("without-dependencies.txt");
     step("vLLM and SGLang", pip.arg("--requirement").arg(list))?;
     Ok(programs)
@@ -205,7 +188,7 @@ fn install_engines() -> Result<PathBuf, String> {
 fn install(requirements: &Path, folder: &str) -> Result<PathBuf, String> {
     let programs = python::install(requirements, &target().join(folder))?;
     let packages = dist::packages().ok_or("no wheel was built")?;
-    let mut pip = python::pip(&programs, &["--force-reinstall", "--no-deps", "--no-index"])?;
+    let mut pip = python::pip(&programs, &["--force-reinstall", "--no-deps", "--no-index"]);
     let wheel = packages.folder.join(&packages.library);
     step("wheel of the package", pip.arg(wheel))?;
     Ok(programs)

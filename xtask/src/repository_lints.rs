@@ -1,15 +1,16 @@
 //! Repository lints: the rules of ARCHITECTURE.md that no compiler checks.
 
-mod departures;
 pub(crate) mod links;
 mod names;
-mod readme;
-mod reasons;
+mod pages;
 pub(crate) mod words;
 
 use std::path::Path;
 
-use crate::workspace::{at, files, read};
+use serde_json::Value;
+
+use crate::step::output;
+use crate::workspace::{cargo, entries, files, name_below, no_problems, read};
 
 /// The maximum lines of code of a file, without blank lines, comments and tests.
 const CODE_LINES: usize = 600;
@@ -36,165 +37,114 @@ const SOURCE_LINES: &[(&str, usize)] = &[
 const DEPENDENCIES: &str = include_str!("../dependencies.txt");
 
 /// The pure crates. `gateway` is pure except for its server.
-const PURE: &[&str] = &[
-    "syntax", "plan", "call", "wire", "config", "gateway", "table", "report",
-];
-/// The parts of them that are not pure.
-const NOT_PURE: &[&str] = &["crates/gateway/src/server.rs", "crates/gateway/src/server/"];
-/// Allowed exceptions: the system's random numbers come with its errors.
-const EXCEPTIONS: &[(&str, &str)] = &[
-    ("crates/gateway/src/key.rs", "std::io"),
-    ("crates/gateway/src/key.rs", "getrandom"),
-];
-/// Words that may appear in only one part of `agent`, and that part.
-const ONE_PLACE: &[(&str, &str)] = &[
-    ("rmcp", "crates/agent/src/mcp"),
-    ("sse_stream", "crates/agent/src/mcp"),
-    ("cap_std", "crates/agent/src/builtin"),
-];
-const IMPURE: &[&str] = &[
-    "std::env",
-    "std::fs",
-    "std::io",
-    "std::net",
-    "std::process",
-    "std::thread",
-    "std::time",
-    "getrandom",
-    "hyper",
-    "plaincall_http",
-    "tokio",
-];
+const PURE: &str = "crates/syntax/ crates/plan/ crates/call/ crates/wire/ crates/config/ crates/gateway/ crates/table/ crates/report/";
 
-/// Parts of the default markers that code outside `syntax` must not spell.
-const MARKER_STRINGS: &[&str] = &[
-    "GADGET_START",
-    "GADGET_END",
-    "!!!ARG",
-    "\u{1F6E0}",
-    "[/end]",
+/// Words that code must not contain, except in tests: the words, the folders, the exceptions, and where the words belong.
+const RULES: [[&str; 4]; 5] = [
+    [
+        "std::env std::fs std::net std::process std::thread std::time hyper plaincall_http tokio",
+        PURE,
+        "crates/gateway/src/server",
+        "crates that are not pure",
+    ],
+    // The system's random numbers come with its errors.
+    [
+        "std::io getrandom",
+        PURE,
+        "crates/gateway/src/server crates/gateway/src/key.rs",
+        "crates that are not pure",
+    ],
+    [
+        "rmcp sse_stream",
+        "crates/agent/",
+        "crates/agent/src/mcp",
+        "`mcp`",
+    ],
+    [
+        "cap_std",
+        "crates/agent/",
+        "crates/agent/src/builtin",
+        "`builtin`",
+    ],
+    // Parts of the default markers.
+    [
+        "GADGET_START GADGET_END !!!ARG \u{1F6E0} [/end]",
+        "",
+        "crates/syntax/",
+        "`syntax`",
+    ],
 ];
+/// The length of a time, which needs no clock.
+const DURATION: &str = "use std::time::Duration;";
+
+const TESTS: &str = "/tests/ testing/oracle/ testing/properties/ testing/testkit/";
 
 /// Checks every repository lint.
-///
-/// # Errors
-/// Lists every violation.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let mut broken = Vec::new();
-    let sources =
-        ["crates", "integrations", "testing"].map(|folder| files(&root.join(folder), "rs"));
-    for file in sources.concat() {
+    let sources = ["crates", "integrations", "testing"];
+    for file in sources
+        .map(|folder| files(&root.join(folder), "rs"))
+        .concat()
+    {
         let text = read(&file)?;
-        let name = file
-            .strip_prefix(root)
-            .unwrap_or(&file)
-            .display()
-            .to_string();
+        let name = name_below(root, &file);
         let code = code_lines(&text);
         if code.len() > CODE_LINES {
+            let lines = code.len();
             broken.push(format!(
-                "{name}: {} lines of code, at most {CODE_LINES}",
-                code.len()
+                "{name}: {lines} lines of code, at most {CODE_LINES}"
             ));
         }
-        let is_test = name.contains("/tests/")
-            || name.contains("testing/oracle/")
-            || name.contains("testing/properties/")
-            || name.contains("testing/testkit/");
-        if !is_test {
-            broken.extend(impure(&name, &code));
-            broken.extend(astray(&name, &code));
-        }
-        if !is_test && !name.contains("crates/syntax/") {
-            for (number, line) in &code {
-                let found = MARKER_STRINGS
-                    .iter()
-                    .filter(|marker| line.contains(**marker));
-                broken.extend(found.map(|marker| {
-                    format!("{name}:{number}: only `syntax` may contain a marker string ({marker})")
-                }));
-            }
+        if !TESTS.split(' ').any(|part| name.contains(part)) {
+            broken.extend(misplaced(&name, &code));
         }
     }
     broken.extend(heavy(root)?);
-    for line in DEPENDENCIES.lines().filter(|line| !line.starts_with('#')) {
-        let krate = line.split(':').next().unwrap_or_default();
-        let manifest = read(&root.join("crates").join(krate).join("Cargo.toml"))?;
-        broken.extend(forbidden(line, &manifest));
-    }
+    let metadata = output(&mut cargo("metadata --no-deps --format-version 1"))?;
+    broken.extend(forbidden(DEPENDENCIES, &metadata)?);
     broken.extend(links::broken(root, &files(root, "md"))?);
-    broken.extend(readme::problems(root)?);
-    broken.extend(reasons::missing(root)?);
-    broken.extend(departures::wrong(root)?);
+    broken.extend(pages::problems(root)?);
     broken.extend(names::unknown(root)?);
     broken.extend(words::banned(root)?);
-    if broken.is_empty() {
-        Ok(())
-    } else {
-        Err(format!(
-            "repository lints are broken:\n{}",
-            broken.join("\n")
-        ))
+    no_problems("repository lints are broken:", &broken)
+}
+
+/// Returns the words of a file that [`RULES`] forbid there.
+fn misplaced(name: &str, code: &[(usize, &str)]) -> Vec<String> {
+    let mut broken = Vec::new();
+    for [words, files, exceptions, place] in RULES {
+        let is_in = |folders: &str| folders.split(' ').any(|folder| name.starts_with(folder));
+        if !is_in(files) || is_in(exceptions) {
+            continue;
+        }
+        for (number, line) in code.iter().filter(|(_, line)| *line != DURATION) {
+            let found = words.split(' ').filter(|word| line.contains(word));
+            let message = |word| format!("{name}:{number}: only {place} may use {word}");
+            broken.extend(found.map(message));
+        }
     }
+    broken
 }
 
 /// Returns the crates that exceed their line limit, or have none.
 fn heavy(root: &Path) -> Result<Vec<String>, String> {
     let mut heavy = Vec::new();
-    let folder = root.join("crates");
-    let crates = folder.read_dir().map_err(at(&folder))?;
-    for path in crates.flatten().map(|entry| entry.path()) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+    for path in entries(&root.join("crates"))? {
+        let name = name_below(&root.join("crates"), &path);
         let mut lines = 0;
         for file in files(&path.join("src"), "rs") {
             lines += read(&file)?.lines().count();
         }
-        match SOURCE_LINES.iter().find(|(krate, _)| *krate == name) {
-            Some((_, most)) if lines <= *most => {}
-            Some((_, most)) => heavy.push(format!(
+        let limit = SOURCE_LINES.iter().find(|(krate, _)| *krate == name);
+        let most = limit.map_or(0, |(_, most)| *most);
+        if lines > most {
+            heavy.push(format!(
                 "crates/{name}: {lines} lines of sources, at most {most}"
-            )),
-            None => heavy.push(format!("crates/{name}: add a limit for its source lines")),
+            ));
         }
     }
     Ok(heavy)
-}
-
-/// Returns the impure modules that a pure file uses. The root of a crate may re-export what its impure part needs.
-fn impure(name: &str, code: &[(usize, &str)]) -> Vec<String> {
-    let is_in = |krate: &&str| name.starts_with(&format!("crates/{krate}/"));
-    if !PURE.iter().any(is_in) || NOT_PURE.iter().any(|part| name.starts_with(part)) {
-        return Vec::new();
-    }
-    let mut broken = Vec::new();
-    for (number, line) in code {
-        let found = IMPURE.iter().filter(|module| {
-            line.contains(**module)
-                && !EXCEPTIONS.contains(&(name, **module))
-                && *line != "use std::time::Duration;"
-        });
-        broken.extend(found.map(|module| {
-            format!("{name}:{number}: this file must be pure and must not use {module}")
-        }));
-    }
-    broken
-}
-
-/// Returns the words in a file of `agent` that belong to another part.
-fn astray(name: &str, code: &[(usize, &str)]) -> Vec<String> {
-    if !name.starts_with("crates/agent/") {
-        return Vec::new();
-    }
-    let mut broken = Vec::new();
-    for (number, line) in code {
-        let found = ONE_PLACE
-            .iter()
-            .filter(|(word, place)| line.contains(word) && !name.starts_with(place));
-        broken.extend(
-            found.map(|(word, place)| format!("{name}:{number}: only {place} uses {word}")),
-        );
-    }
-    broken
 }
 
 /// Returns the numbered lines of code: no blank lines or comments, up to the tests at the end of the file.
@@ -207,32 +157,30 @@ fn code_lines(text: &str) -> Vec<(usize, &str)> {
         .collect()
 }
 
-/// Returns the dependencies of a crate that its line of [`DEPENDENCIES`] does not allow.
-fn forbidden(line: &str, manifest: &str) -> Vec<String> {
-    let (krate, allowed) = line.split_once(':').unwrap_or((line, ""));
-    let mut names = dependencies(manifest);
-    names.retain(|name| !allowed.split(' ').any(|allowed| allowed == name));
-    let message = |name| format!("crates/{krate}/Cargo.toml: {krate} must not depend on {name}");
-    names.into_iter().map(message).collect()
-}
-
-/// Returns the names in `[dependencies]` and in tables like `[dependencies.serde]`.
-fn dependencies(manifest: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut is_inside = false;
-    for line in manifest.lines().map(str::trim) {
-        if let Some(table) = line.strip_prefix('[') {
-            is_inside = line == "[dependencies]";
-            let name = table.strip_prefix("dependencies.");
-            names.extend(
-                name.and_then(|name| name.split(']').next())
-                    .map(str::to_owned),
-            );
-        } else if is_inside && !line.is_empty() && !line.starts_with('#') {
-            names.extend(line.split(['.', '=', ' ']).next().map(str::to_owned));
+/// Returns the dependencies that the lists of crates do not allow, by the metadata of cargo.
+fn forbidden(lists: &str, metadata: &str) -> Result<Vec<String>, String> {
+    let metadata: Value = serde_json::from_str(metadata).map_err(|error| error.to_string())?;
+    let array = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
+    let packages = array(&metadata["packages"]);
+    let mut forbidden = Vec::new();
+    for line in lists.lines().filter(|line| !line.starts_with('#')) {
+        let (krate, allowed) = line.split_once(':').unwrap_or((line, ""));
+        let manifest = format!("crates/{krate}/Cargo.toml");
+        let ends = |package: &&Value| {
+            let path = package["manifest_path"].as_str();
+            path.is_some_and(|path| path.ends_with(&manifest))
+        };
+        let package = packages.iter().find(ends);
+        let package = package.ok_or_else(|| format!("{manifest}: there is no such crate"))?;
+        for dependency in array(&package["dependencies"]) {
+            let name = dependency["name"].as_str().unwrap_or_default();
+            // Those of tests and builds have a kind.
+            if dependency["kind"].is_null() && !allowed.split(' ').any(|it| it == name) {
+                forbidden.push(format!("{manifest}: {krate} must not depend on {name}"));
+            }
         }
     }
-    names
+    Ok(forbidden)
 }
 
 #[cfg(test)]
@@ -246,25 +194,22 @@ mod tests {
     }
 
     #[test]
-    fn dependencies_are_those_of_their_section() {
-        let manifest = "[package]\nname = \"x\"\n[dependencies]\nmemchr.workspace = true\nserde = { }\n\n[dependencies.tokio]\nversion = \"1\"\n[dev-dependencies]\ninsta = \"1\"\n";
-        assert_eq!(dependencies(manifest), ["memchr", "serde", "tokio"]);
-    }
-
-    #[test]
     fn dependencies_must_be_allowed() {
-        let manifest = "[dependencies]\nmemchr = \"2\"\nregex = \"1\"\n";
+        let metadata = r#"{"packages":[{"manifest_path":"/a/crates/plan/Cargo.toml","dependencies":
+            [{"name":"memchr","kind":null},{"name":"regex","kind":null},{"name":"insta","kind":"dev"}]}]}"#;
         let expected = "crates/plan/Cargo.toml: plan must not depend on regex";
-        assert_eq!(forbidden("plan: memchr", manifest), [expected]);
-        assert_eq!(forbidden("plan: memchr regex", manifest), [""; 0]);
+        assert_eq!(forbidden("plan: memchr", metadata).unwrap(), [expected]);
+        assert_eq!(forbidden("plan: memchr regex", metadata).unwrap(), [""; 0]);
+        assert!(forbidden("none: memchr", metadata).is_err());
         let krates = DEPENDENCIES.lines().filter(|line| line.contains(':'));
         assert_eq!(krates.count(), SOURCE_LINES.len() - 1, "all but `cli`");
     }
 
     #[test]
-    fn pure_files_use_only_pure_modules() {
+    fn words_appear_in_their_places() {
         let table = [
             ("crates/plan/src/plan.rs", "use std::time::Instant;", 1),
+            ("crates/plan/src/plan.rs", "use std::time::Duration;", 0),
             ("crates/plaincall/src/run.rs", "use std::time::Instant;", 0),
             ("crates/gateway/src/reply.rs", "use tokio::sync::Mutex;", 1),
             ("crates/gateway/src/reply/round.rs", "std::fs::read(x)", 1),
@@ -272,21 +217,14 @@ mod tests {
             ("crates/gateway/src/server/chat.rs", "use std::io;", 0),
             ("crates/gateway/src/key.rs", "use std::io;", 0),
             ("crates/gateway/src/key.rs", "use std::fs;", 1),
-        ];
-        for (name, line, count) in table {
-            assert_eq!(impure(name, &[(1, line)]).len(), count, "{name}: {line}");
-        }
-    }
-
-    #[test]
-    fn words_of_one_part_appear_nowhere_else() {
-        let table = [
             ("crates/agent/src/mcp/client.rs", "use rmcp::Peer;", 0),
             ("crates/agent/src/agent.rs", "use rmcp::Peer;", 1),
             ("crates/gateway/src/server.rs", "use rmcp::Peer;", 0),
+            ("crates/cli/src/main.rs", "\"[/end]\"", 1),
+            ("crates/syntax/src/emoji.rs", "\"[/end]\"", 0),
         ];
         for (name, line, count) in table {
-            assert_eq!(astray(name, &[(1, line)]).len(), count, "{name}: {line}");
+            assert_eq!(misplaced(name, &[(1, line)]).len(), count, "{name}: {line}");
         }
     }
 }

@@ -3,18 +3,18 @@
 //! Pages keep their places in the repository, so that the same links work here, in the repository and on the website.
 //! `docs/SUMMARY.md` lists the pages. Afterwards each link of the website is checked.
 
-use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::pool::Job;
 use crate::repository_lints::links;
-use crate::step::{report, step};
-use crate::workspace::{at, files, new_folder, read, root};
-use crate::{cargo_tool, inspector, python};
+use crate::step::{copy, report, step};
+use crate::workspace::{
+    at, files, has_extension, name_below, new_folder, no_problems, read, root, write,
+};
+use crate::{inspector, python, tools};
 
-/// The version of mdBook.
 const VERSION: &str = "0.5.4";
 
 /// The page about the inspector, its sentence about the website, and the link that the website has instead.
@@ -24,7 +24,6 @@ const INSPECTOR: (&str, &str, &str) = (
     "[Open the inspector](../inspector.html).",
 );
 
-/// The list of pages.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Returns the job that builds the website in `target/site` and checks its links. It fails if mdBook does, a page of the
@@ -35,36 +34,29 @@ pub(crate) fn job() -> Job {
 
 fn build(root: &Path) -> Result<(), String> {
     // It needs neither its server nor its file watcher.
-    let features = ["--no-default-features", "--features", "search"];
-    let program = cargo_tool::published("mdbook", VERSION, &features)?;
+    let features = "--no-default-features --features search";
+    let program = tools::published("mdbook", VERSION, features)?;
     assemble(root, &new_folder(&root.join("target/book"))?)?;
     let site = new_folder(&root.join("target/site"))?;
-    let mut book = Command::new(program);
-    step("site", book.arg("build").arg(root))?;
-    if let Some(page) = inspector::page()? {
-        let to = site.join("inspector.html");
-        fs::copy(&page, &to).map_err(at(&to))?;
+    step("site", Command::new(program).arg("build").arg(root))?;
+    if let Some(page) = inspector::page() {
+        copy(&page, &site)?;
     }
     // The pages for printing and for unknown addresses repeat the others. The inspector has no links.
     let skipped = ["print.html", "404.html", "toc.html", "inspector.html"];
     let mut pages = files(&site, "html");
     pages.retain(|page| !skipped.iter().any(|skipped| *page == site.join(skipped)));
-    let broken = links::broken(&site, &pages)?;
-    if broken.is_empty() {
-        report!("== the website is in {}", site.display());
-        Ok(())
-    } else {
-        Err(format!("broken links:\n{}", broken.join("\n")))
-    }
+    no_problems("broken links:", &links::broken(&site, &pages)?)?;
+    report!("== the website is in {}", site.display());
+    Ok(())
 }
 
 /// Copies the listed pages, and the files that they link to, into the source folder of the book.
 fn assemble(root: &Path, source: &Path) -> Result<(), String> {
     let summary = read(&root.join(SUMMARY))?;
-    let mut list = String::with_capacity(summary.len());
     let mut pages = Vec::new();
     let mut parts = summary.split("](");
-    list.push_str(parts.next().unwrap_or_default());
+    let mut list = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (link, rest) = part.split_once(')').unwrap_or((part, ""));
         let page = match link.strip_prefix("../") {
@@ -75,15 +67,13 @@ fn assemble(root: &Path, source: &Path) -> Result<(), String> {
         pages.push(page);
     }
     for page in files(&root.join("docs"), "md") {
-        let name = page.strip_prefix(root).unwrap_or(&page).to_string_lossy();
-        if name != SUMMARY && !pages.iter().any(|page| *page == name) {
+        let name = name_below(root, &page);
+        if name != SUMMARY && !pages.contains(&name) {
             return Err(format!("{SUMMARY} does not list {name}"));
         }
     }
-    let mut copied = HashSet::new();
     for page in &pages {
         let text = read(&root.join(page))?;
-        let folder = Path::new(page).parent().unwrap_or(Path::new(""));
         let mut page_text = text.clone();
         if page == INSPECTOR.0 {
             if !text.contains(INSPECTOR.1) {
@@ -96,19 +86,20 @@ fn assemble(root: &Path, source: &Path) -> Result<(), String> {
             if path.is_empty() || path.contains("://") {
                 continue;
             }
-            let target = normal(&folder.join(path));
+            let target = Path::new(page).with_file_name(path);
             if root.join(&target).is_dir() {
-                page_text = without_link(&page_text, link);
-            } else if target.extension().is_none_or(|extension| extension != "md") {
-                copy(root, source, &target, &mut copied)?;
-            } else if renamed(link) != link {
-                page_text =
-                    page_text.replace(&format!("]({link})"), &format!("]({})", renamed(link)));
+                page_text = without_link(&page_text, &link);
+            } else if !has_extension(&target, "md") {
+                let from = root.join(&target);
+                write(&source.join(target), fs::read(&from).map_err(at(&from))?)?;
+            } else {
+                let to = format!("]({})", renamed(&link));
+                page_text = page_text.replace(&format!("]({link})"), &to);
             }
         }
-        write(&source.join(renamed(page)), page_text.as_bytes())?;
+        write(&source.join(renamed(page)), page_text)?;
     }
-    write(&source.join("SUMMARY.md"), list.as_bytes())
+    write(&source.join("SUMMARY.md"), list)
 }
 
 /// Returns the name of a page in the book. mdBook would turn a README into the index of its folder, but not the links to it.
@@ -125,39 +116,4 @@ fn without_link(page: &str, link: &str) -> String {
         text = format!("{before}{title}{back}");
     }
     text
-}
-
-/// Copies a file of the repository.
-fn copy(
-    root: &Path,
-    source: &Path,
-    name: &Path,
-    copied: &mut HashSet<PathBuf>,
-) -> Result<(), String> {
-    let from = root.join(name);
-    if !from.is_file() || !copied.insert(name.to_owned()) {
-        return Ok(());
-    }
-    let bytes = fs::read(&from).map_err(at(&from))?;
-    write(&source.join(name), &bytes)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder)
-        .and_then(|()| fs::write(path, bytes))
-        .map_err(at(path))
-}
-
-/// Resolves `..` in a relative path.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            std::path::Component::ParentDir => drop(normal.pop()),
-            std::path::Component::CurDir => {}
-            part => normal.push(part),
-        }
-    }
-    normal
 }

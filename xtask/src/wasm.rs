@@ -9,126 +9,74 @@ use crate::node;
 use crate::other_targets::{WASM, is_installed};
 use crate::pool::Job;
 use crate::step::{report, step};
-use crate::workspace::{at, cargo, new_folder, target};
+use crate::workspace::{at, cargo, new_folder, no_problems, target};
 
-/// The job that builds them.
 pub(crate) const MODULES: &str = "WebAssembly modules";
 
-/// The profile of the modules.
-const PROFILE: &str = "wasm";
 /// The seeds of hash tables come from `inspector/core/src/seeds.rs` instead of generated bindings to a page.
 const SEEDS: &str =
     r#"target.wasm32-unknown-unknown.rustflags=["--cfg", "getrandom_backend=\"custom\""]"#;
 /// The features of WebAssembly that every engine since 2022 has.
-const FEATURES: [&str; 8] = [
-    "bulk-memory",
-    "bulk-memory-opt",
-    "call-indirect-overlong",
-    "multivalue",
-    "mutable-globals",
-    "nontrapping-float-to-int",
-    "reference-types",
-    "sign-ext",
-];
+const FEATURES: &str = "--enable-bulk-memory --enable-bulk-memory-opt --enable-call-indirect-overlong --enable-multivalue \
+                        --enable-mutable-globals --enable-nontrapping-float-to-int --enable-reference-types --enable-sign-ext";
 
-struct Module {
-    file: &'static str,
-    package: &'static str,
-    features: &'static str,
-    /// How the crate of the module is optimized: that of the npm package writes events.
-    level: &'static str,
-    /// The most bytes that it may have.
-    most: u64,
-}
+/// A module: its file, package and features, how the crate is optimized, and the most bytes that it may have.
+type Module = (&'static str, &'static str, &'static str, char, u64);
 
+/// The parser's crate is optimized less for size: it writes events.
 const ALL: [Module; 3] = [
-    Module {
-        file: "parse.wasm",
-        package: "plaincall-wasm",
-        features: "",
-        level: "s",
-        most: 430_000,
-    },
-    Module {
-        file: "gateway.wasm",
-        package: "plaincall-wasm",
-        features: "gateway",
-        level: "z",
-        most: 1_700_000,
-    },
-    Module {
-        file: "inspector.wasm",
-        package: "plaincall-inspector",
-        features: "",
-        level: "z",
-        most: 3_000_000,
-    },
+    ("parse.wasm", "plaincall-wasm", "", 's', 430_000),
+    ("gateway.wasm", "plaincall-wasm", "gateway", 'z', 1_700_000),
+    ("inspector.wasm", "plaincall-inspector", "", 'z', 3_000_000),
 ];
 
-/// Returns the job that builds the modules. Without the target, there are none afterwards.
 pub(crate) fn job() -> Job {
     let job = Job::new("builds", MODULES, 120, || {
-        let folder = new_folder(&folder())?;
-        if !is_installed(WASM) {
-            return Ok(());
+        new_folder(&target().join("wasm"))?;
+        if is_installed(WASM) {
+            ALL.iter().try_for_each(build)?;
         }
-        ALL.iter().try_for_each(|module| {
-            let optimized = folder.join(module.file);
-            let built = compiled(module)?;
-            let mut optimize = Command::new(node::packages()?.join(".bin/wasm-opt"));
-            optimize
-                .arg("-Oz")
-                .args(FEATURES.map(|name| format!("--enable-{name}")));
-            if module.package == "plaincall-inspector" {
-                optimize.arg("--enable-simd");
-            }
-            optimize.arg(built).arg("-o").arg(&optimized);
-            step(module.file, &mut optimize)?;
-            let size = fs::metadata(&optimized).map_err(at(&optimized))?.len();
-            report!("== {}: {size} bytes", module.file);
-            Ok(())
-        })
+        Ok(())
     });
     // Mostly one core at a time, in folders of its own, so it may run beside another build.
     job.needs(&[node::PACKAGES]).gigabytes(2)
 }
 
+/// Compiles a module, and shrinks it.
+fn build((file, package, features, level, _): &Module) -> Result<(), String> {
+    let mut build = cargo("build --lib --target wasm32-unknown-unknown --profile wasm");
+    build.args(["--package", package, "--features", features]);
+    let level = format!("profile.wasm.package.{package}.opt-level = '{level}'");
+    build.args(["--config", &level, "--config", SEEDS]);
+    step(&format!("build of {file}"), &mut build)?;
+    let library = format!("{WASM}/wasm/{}.wasm", package.replace('-', "_"));
+    let mut optimize = Command::new(node::packages().join(".bin/wasm-opt"));
+    optimize.arg("-Oz").args(FEATURES.split(' '));
+    if *package == "plaincall-inspector" {
+        optimize.arg("--enable-simd");
+    }
+    let optimized = target().join("wasm").join(file);
+    optimize.arg(target().join(library));
+    optimize.arg("-o").arg(&optimized);
+    step(file, &mut optimize)?;
+    let size = fs::metadata(&optimized).map_err(at(&optimized))?.len();
+    report!("== {file}: {size} bytes");
+    Ok(())
+}
+
 /// Returns the job that checks the sizes of the modules, apart from the build, which others need.
 pub(crate) fn sizes() -> Job {
     let job = Job::new("npm", "sizes of the modules", 1, || {
-        let too_large = ALL.iter().filter_map(|one| {
-            let size = fs::metadata(module(one.file)?).ok()?.len();
-            let (file, most) = (one.file, one.most);
-            (size > most).then(|| format!("{file}: {size} bytes, at most {most}"))
+        let too_large = ALL.iter().filter_map(|(file, .., most)| {
+            let size = fs::metadata(module(file)?).ok()?.len();
+            (size > *most).then(|| format!("{file}: {size} bytes, at most {most}"))
         });
-        let too_large: Vec<String> = too_large.collect();
-        if too_large.is_empty() {
-            Ok(())
-        } else {
-            Err(too_large.join("\n"))
-        }
+        no_problems("too large:", &too_large.collect::<Vec<_>>())
     });
     job.needs(&[MODULES])
 }
 
 /// Returns the path of a module, or `None` if the compiler has no WebAssembly. [`MODULES`] must have passed.
 pub(crate) fn module(file: &str) -> Option<PathBuf> {
-    Some(folder().join(file)).filter(|path| path.is_file())
-}
-
-fn folder() -> PathBuf {
-    let folder = target().join("wasm");
-    std::path::absolute(&folder).unwrap_or(folder)
-}
-
-/// Compiles a module, and returns its path.
-fn compiled(module: &Module) -> Result<PathBuf, String> {
-    let mut build = cargo(&["build", "--lib", "--target", WASM, "--profile", PROFILE]);
-    build.args(["--package", module.package, "--features", module.features]);
-    let (package, level) = (module.package, module.level);
-    let level = format!("profile.{PROFILE}.package.{package}.opt-level = '{level}'");
-    build.args(["--config", &level, "--config", SEEDS]);
-    step(&format!("build of {}", module.file), &mut build)?;
-    let library = format!("{}.wasm", module.package.replace('-', "_"));
-    Ok(target().join(WASM).join(PROFILE).join(library))
+    Some(target().join("wasm").join(file)).filter(|path| path.is_file())
 }

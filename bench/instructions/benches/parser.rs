@@ -1,4 +1,4 @@
-//! Counts the instructions of the streaming parser in seven small cases: `cargo xtask instructions`.
+//! Counts the instructions of the streaming parser in seven small cases (`bench/README.md`).
 //!
 //! The texts are defined here and are not the payloads of the table, so that two versions of the parser read the same
 //! ones.

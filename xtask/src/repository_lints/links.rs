@@ -1,28 +1,27 @@
 //! Links in pages of Markdown and HTML: their targets and anchors, and the form of other addresses.
 
-use crate::step::output;
-use crate::workspace::{files, read};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use crate::workspace::{has_extension, name_below, read};
+
+/// The anchors of pages.
+type Anchors = HashMap<PathBuf, HashSet<String>>;
 
 /// Returns a message for each broken link of these pages below `root`.
-///
-/// # Errors
-/// Returns an error if a page cannot be read.
 pub(crate) fn broken(root: &Path, pages: &[PathBuf]) -> Result<Vec<String>, String> {
-    let mut anchors = HashMap::new();
+    let mut anchors = Anchors::new();
     let mut broken = Vec::new();
     for page in pages {
         let text = read(page)?;
-        let name = page.strip_prefix(root).unwrap_or(page).display();
+        let name = name_below(root, page);
         let links = if is_html(page) {
             attributes(&text)
         } else {
             links(&text)
         };
         for (line, link) in links {
-            if let Some(problem) = problem(page, link, &mut anchors)? {
+            if let Some(problem) = problem(page, &link, &mut anchors)? {
                 broken.push(format!("{name}:{line}: {link}: {problem}"));
             }
         }
@@ -31,48 +30,11 @@ pub(crate) fn broken(root: &Path, pages: &[PathBuf]) -> Result<Vec<String>, Stri
 }
 
 fn is_html(page: &Path) -> bool {
-    page.extension()
-        .is_some_and(|extension| extension == "html")
-}
-
-/// Requests each external address of the pages with curl.
-///
-/// # Errors
-/// Returns an error that lists the addresses without a successful answer, and where they are.
-pub(crate) fn request_external(root: &Path) -> Result<(), String> {
-    let mut places: BTreeMap<String, String> = BTreeMap::new();
-    for page in files(root, "md") {
-        let text = read(&page)?;
-        let name = page.strip_prefix(root).unwrap_or(&page).display();
-        for (line, link) in links(&text) {
-            if link.starts_with("https://") {
-                let place = || format!("{name}:{line}");
-                places.entry(link.to_owned()).or_insert_with(place);
-            }
-        }
-    }
-    let mut broken = Vec::new();
-    for (link, place) in &places {
-        let mut request = Command::new("curl");
-        request.args(["--silent", "--show-error", "--fail", "--location"]);
-        request.args(["--max-time", "30", "--output", "/dev/null", "--", link]);
-        if output(&mut request).is_err() {
-            broken.push(format!("{place}: {link}"));
-        }
-    }
-    if broken.is_empty() {
-        println!("== {} external addresses answer", places.len());
-        return Ok(());
-    }
-    Err(format!("no answer from:\n{}", broken.join("\n")))
+    has_extension(page, "html")
 }
 
 /// Returns what is wrong with a link of a page. `anchors` contains those of the pages read so far.
-fn problem(
-    page: &Path,
-    link: &str,
-    anchors: &mut HashMap<PathBuf, HashSet<String>>,
-) -> Result<Option<String>, String> {
+fn problem(page: &Path, link: &str, anchors: &mut Anchors) -> Result<Option<String>, String> {
     if let Some((scheme, address)) = link.split_once("://") {
         return Ok(external_problem(scheme, address).map(str::to_owned));
     }
@@ -85,23 +47,20 @@ fn problem(
     if !target.exists() || is_html(page) && target.is_dir() {
         return Ok(Some("there is no such file".to_owned()));
     }
-    let is_page = is_html(&target)
-        || target
-            .extension()
-            .is_some_and(|extension| extension == "md");
+    let is_page = is_html(&target) || has_extension(&target, "md");
     if anchor.is_empty() || !is_page {
         return Ok(None);
     }
     if !anchors.contains_key(&target) {
         let text = read(&target)?;
         let found = if is_html(&target) {
-            ids(&text)
+            quoted(&text, "id=\"").collect()
         } else {
             headings(&text)
         };
         anchors.insert(target.clone(), found);
     }
-    let has_anchor = anchors.get(&target).is_some_and(|all| all.contains(anchor));
+    let has_anchor = anchors[&target].contains(anchor);
     Ok((!has_anchor).then(|| format!("the page has no heading `#{anchor}`")))
 }
 
@@ -122,65 +81,46 @@ fn external_problem(scheme: &str, address: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the targets of the links, images and reference definitions of a page, with their line numbers.
-pub(crate) fn links(page: &str) -> Vec<(usize, &str)> {
+/// Returns the targets of the links, images and reference definitions of a page outside code, with their line numbers.
+pub(crate) fn links(page: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(page) {
-        let mut rest = line;
-        while let Some(at) = next_link(rest) {
-            let (target, after) = rest[at..].split_once(')').unwrap_or((&rest[at..], ""));
-            // A title may follow.
-            let target = target
-                .split_once(" \"")
-                .map_or(target, |(target, _)| target);
-            found.push((number, target.trim_matches(['<', '>'])));
-            rest = after;
-        }
-        let definition = line
+        let text: String = line.split('`').step_by(2).collect();
+        let definition = text
             .strip_prefix('[')
-            .and_then(|line| line.split_once("]: "));
-        found.extend(definition.map(|(_, target)| (number, target.trim())));
+            .and_then(|text| text.split_once("]: "));
+        let definition = definition.map(|(_, target)| target.trim());
+        let targets = text.split("](").skip(1);
+        let targets = targets.filter_map(|rest| rest.split(')').next());
+        for target in targets.chain(definition) {
+            // A title may follow.
+            let target = target.split(" \"").next().unwrap_or_default();
+            found.push((number, target.trim_matches(['<', '>']).to_owned()));
+        }
     }
     found
 }
 
 /// Returns the links of an HTML page to the same website, with their line numbers.
-fn attributes(page: &str) -> Vec<(usize, &str)> {
+fn attributes(page: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (line, number) in page.lines().zip(1..) {
         for attribute in ["href=\"", "src=\""] {
-            let links = line.split(attribute).skip(1);
-            let links = links.filter_map(|rest| rest.split('"').next());
-            let is_own = |link: &&str| {
+            let is_own = |link: &String| {
                 let path = link.split('#').next().unwrap_or_default();
                 !link.is_empty() && !path.contains(':')
             };
-            found.extend(links.filter(is_own).map(|link| (number, link)));
+            let links = quoted(line, attribute).filter(is_own);
+            found.extend(links.map(|link| (number, link)));
         }
     }
     found
 }
 
-/// Returns the anchors of an HTML page.
-fn ids(page: &str) -> HashSet<String> {
-    let ids = page.split("id=\"").skip(1);
-    let ids = ids.filter_map(|rest| rest.split('"').next());
-    ids.map(str::to_owned).collect()
-}
-
-/// Returns the start of the next link target that is not inside code.
-fn next_link(line: &str) -> Option<usize> {
-    let mut is_code = false;
-    let mut previous = ' ';
-    for (at, c) in line.char_indices() {
-        match c {
-            '`' => is_code = !is_code,
-            '(' if previous == ']' && !is_code => return Some(at + 1),
-            _ => {}
-        }
-        previous = c;
-    }
-    None
+/// Returns the texts up to the next quote after each `start`.
+fn quoted(text: &str, start: &str) -> impl Iterator<Item = String> {
+    let parts = text.split(start).skip(1);
+    parts.filter_map(|rest| Some(rest.split('"').next()?.to_owned()))
 }
 
 /// Returns the numbered lines outside fenced code.
@@ -205,13 +145,11 @@ fn headings(page: &str) -> HashSet<String> {
     for (_, line) in prose(page).filter(|(_, line)| line.starts_with('#')) {
         let title = line.trim_start_matches('#').trim();
         // A link in a heading counts with its text.
-        let mut text = String::new();
-        let mut rest = title;
-        while let Some((front, back)) = rest.split_once("](") {
-            text.push_str(front);
-            rest = back.split_once(')').map_or("", |(_, after)| after);
-        }
-        text.push_str(rest);
+        let (text, links) = title.split_once("](").unwrap_or((title, ")"));
+        let after = links.split("](").filter_map(|link| link.split_once(')'));
+        let text: String = std::iter::once(text)
+            .chain(after.map(|(_, text)| text))
+            .collect();
         let anchor = anchor(&text);
         let mut unique = anchor.clone();
         let mut number = 0;
@@ -246,7 +184,10 @@ mod tests {
             (5, "https://example.com"),
             (6, "z#a"),
         ];
-        assert_eq!(links(page), expected);
+        assert_eq!(
+            links(page),
+            expected.map(|(line, link)| (line, link.to_owned()))
+        );
     }
 
     #[test]

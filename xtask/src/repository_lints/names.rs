@@ -4,15 +4,12 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::links::prose;
-use crate::workspace::{files, read};
+use crate::workspace::{files, name_below, read};
 
-/// The pages that name public types and their members.
-const PAGES: [&str; 3] = ["README.md", "SECURITY.md", "docs"];
+/// The pages that name public types and their members, besides those of `docs`.
+const PAGES: [&str; 2] = ["README.md", "SECURITY.md"];
 
 /// Returns a message for each `Type::member` in the pages that is in no listing of a public interface.
-///
-/// # Errors
-/// Returns an error if a file cannot be read.
 pub(crate) fn unknown(root: &Path) -> Result<Vec<String>, String> {
     let mut listings = String::new();
     for path in files(&root.join("crates"), "txt") {
@@ -21,23 +18,17 @@ pub(crate) fn unknown(root: &Path) -> Result<Vec<String>, String> {
         }
     }
     let public: HashSet<_> = members(&listings).collect();
+    let mut pages = files(&root.join("docs"), "md");
+    pages.extend(PAGES.map(|page| root.join(page)));
     let mut unknown = Vec::new();
-    for page in PAGES {
-        let page = root.join(page);
-        let pages = if page.is_dir() {
-            files(&page, "md")
-        } else {
-            vec![page]
-        };
-        for page in pages {
-            let name = page.strip_prefix(root).unwrap_or(&page).display();
-            for (number, line) in prose(&read(&page)?) {
-                let code = line.split('`').skip(1).step_by(2);
-                let members = code.flat_map(members).filter(|it| !public.contains(it));
-                unknown.extend(members.map(|(of, member)| {
-                    format!("{name}:{number}: `{of}::{member}` is in no public interface")
-                }));
-            }
+    for page in pages {
+        let name = name_below(root, &page);
+        for (number, line) in prose(&read(&page)?) {
+            let code = line.split('`').skip(1).step_by(2);
+            let members = code.flat_map(members).filter(|it| !public.contains(it));
+            unknown.extend(members.map(|(of, member)| {
+                format!("{name}:{number}: `{of}::{member}` is in no public interface")
+            }));
         }
     }
     Ok(unknown)
@@ -78,16 +69,12 @@ mod tests {
 
     #[test]
     fn members_have_their_type() {
+        let check = |text: &str, expected: [(&str, &str); 2]| {
+            assert_eq!(members(text).collect::<Vec<_>>(), expected);
+        };
         let text = "pub fn a::b::Run::turn(&self) -> a::Turn, `Tool::new`, run::Policy, Status::";
-        let found: Vec<_> = members(text).collect();
-        assert_eq!(found, [("Run", "turn"), ("Tool", "new")]);
-    }
-
-    #[test]
-    fn generic_types_have_members() {
-        let text =
-            without_generics("pub fn a::Turn<'_, B<C>>::end(&self) -> D<E>\npub a::F::g: u8");
-        let found: Vec<_> = members(&text).collect();
-        assert_eq!(found, [("Turn", "end"), ("F", "g")]);
+        check(text, [("Run", "turn"), ("Tool", "new")]);
+        let text = "pub fn a::Turn<'_, B<C>>::end(&self) -> D<E>\npub a::F::g: u8";
+        check(&without_generics(text), [("Turn", "end"), ("F", "g")]);
     }
 }

@@ -1,14 +1,13 @@
 //! Lists banned words in texts and names (CONTRIBUTING.md, "Words"). `xtask/words.txt` lists the words and the files.
 
-use crate::workspace::{files, read};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// The lists.
+use crate::workspace::{all_files, has_extension, name_below, no_problems, read};
+
 const LISTS: &str = include_str!("../../words.txt");
 
-/// Banned words that are also the names of tools in tests. In tests, only comments are checked for them, and nowhere code
-/// spans.
+/// Banned words that are also the names of tools in tests. In tests, only comments are checked for them, and nowhere code spans.
 const TOOL_NAMES: &[&str] = &["say", "saying"];
 
 /// Banned words that are correct in names, such as the position of a cut. In Rust, only comments are checked for them.
@@ -23,10 +22,6 @@ const BANNED_BEGINNINGS: &[&str] = &["What ", "Who ", "Whether it "];
 /// The extensions of files that are checked.
 const EXTENSIONS: &[&str] = &["rs", "md", "html", "js", "toml", "txt"];
 
-/// The file that quotes old names, as code.
-const CHANGELOG: &str = "CHANGELOG.md";
-
-/// Returns the lines of a list.
 fn list(name: &str) -> impl Iterator<Item = &'static str> + Clone {
     let (_, list) = LISTS
         .split_once(&format!("\n[{name}]\n"))
@@ -36,24 +31,16 @@ fn list(name: &str) -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// Returns every banned word in the files that are checked.
-///
-/// # Errors
-/// Returns an error if a file cannot be read.
 pub(crate) fn banned(root: &Path) -> Result<Vec<String>, String> {
     banned_below(root, list("checked"))
 }
 
 /// Prints every banned word in these files and folders.
-///
-/// # Errors
-/// Returns an error if a file cannot be read, or if there is a banned word.
 pub(crate) fn print(root: &Path, places: &[&str]) -> Result<(), String> {
-    let found = banned_below(root, places.iter().copied())?;
-    if found.is_empty() {
-        return Ok(());
-    }
-    println!("{}", found.join("\n"));
-    Err(format!("{} banned words", found.len()))
+    no_problems(
+        "banned words:",
+        &banned_below(root, places.iter().copied())?,
+    )
 }
 
 fn banned_below<'p>(
@@ -62,15 +49,13 @@ fn banned_below<'p>(
 ) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for path in places.map(|place| root.join(place)) {
-        let files: Vec<_> = if path.is_dir() {
-            let of = |extension: &&str| files(&path, extension);
-            EXTENSIONS.iter().flat_map(of).collect()
-        } else {
-            vec![path]
-        };
+        let mut files = vec![path.clone()];
+        if path.is_dir() {
+            files = all_files(&path);
+            files.retain(|file| EXTENSIONS.iter().any(|end| has_extension(file, end)));
+        }
         for file in files {
-            let name = file.strip_prefix(root).unwrap_or(&file);
-            let name = name.display().to_string();
+            let name = name_below(root, &file);
             if !list("exempt").any(|part| name.starts_with(part) || name.ends_with(part)) {
                 found.extend(banned_in(&name, &read(&file)?));
             }
@@ -81,12 +66,11 @@ fn banned_below<'p>(
 
 fn banned_in(name: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let is_rust = Path::new(name).extension().is_some_and(|it| it == "rs");
+    let is_rust = has_extension(Path::new(name), "rs");
     let is_allowed =
         |word: &str| list("allowed").any(|line| line.split_once(": ") == Some((word, name)));
-    let banned: Vec<_> = list("banned")
-        .filter_map(|line| line.split_once(": "))
-        .collect();
+    let banned = list("banned").filter_map(|line| line.split_once(": "));
+    let banned: Vec<_> = banned.filter(|(word, _)| !is_allowed(word)).collect();
     let mut is_fenced = false;
     for (line, number) in text.lines().zip(1..) {
         if !is_rust && line.trim_start().starts_with("```") {
@@ -96,37 +80,29 @@ fn banned_in(name: &str, text: &str) -> Vec<String> {
             continue;
         }
         // The changelog quotes old names.
-        let line = if name == CHANGELOG {
-            &without_code(line)
-        } else {
-            line
+        let line = &match name {
+            "CHANGELOG.md" => without_code(line),
+            _ => line.to_owned(),
         };
+        let mut report = |message: &str| found.push(format!("{name}:{number}: {message}"));
         if is_rust && has_banned_beginning(line) {
-            found.push(format!(
-                "{name}:{number}: begin the doc comment with a verb or a noun phrase"
-            ));
+            report("begin the doc comment with a verb or a noun phrase");
         }
         if has_negated_noun(line) {
-            found.push(format!("{name}:{number}: `is no X`: write is not a"));
+            report("`is no X`: write is not a");
         }
         let all = words(line);
         let prose = words(&without_code(comment(name, line)));
-        let comment_only = if is_rust {
-            let (_, comment) = line.split_once("//").unwrap_or_default();
-            words(&without_code(comment))
-        } else {
-            prose.clone()
-        };
+        let (_, comment) = line.split_once("//").unwrap_or_default();
+        let comment = words(&without_code(comment));
         for (word, better) in &banned {
-            let words = if PROSE_ONLY.contains(word) {
-                &comment_only
-            } else if TOOL_NAMES.contains(word) {
-                &prose
-            } else {
-                &all
+            let words = match *word {
+                word if PROSE_ONLY.contains(&word) && is_rust => &comment,
+                word if PROSE_ONLY.contains(&word) || TOOL_NAMES.contains(&word) => &prose,
+                _ => &all,
             };
-            if words.contains(&format!(" {word} ")) && !is_allowed(word) {
-                found.push(format!("{name}:{number}: `{word}`: write {better}"));
+            if words.contains(&format!(" {word} ")) {
+                report(&format!("`{word}`: write {better}"));
             }
         }
     }
@@ -164,7 +140,6 @@ fn comment<'a>(name: &str, line: &'a str) -> &'a str {
     line.split_once(mark).map_or("", |(_, comment)| comment)
 }
 
-/// Returns the line without its code spans.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
@@ -174,22 +149,16 @@ fn words(line: &str) -> String {
     let mut words = " ".to_owned();
     let mut was_lower = false;
     for c in line.chars() {
-        if !c.is_alphanumeric() && c != '\'' {
-            if !words.ends_with(' ') {
-                words.push(' ');
-            }
-        } else {
-            if was_lower && c.is_uppercase() {
-                words.push(' ');
-            }
+        let is_letter = c.is_alphanumeric() || c == '\'';
+        if (!is_letter || was_lower && c.is_uppercase()) && !words.ends_with(' ') {
+            words.push(' ');
+        }
+        if is_letter {
             words.extend(c.to_lowercase());
         }
         was_lower = c.is_lowercase();
     }
-    if !words.ends_with(' ') {
-        words.push(' ');
-    }
-    words
+    words + " "
 }
 
 #[cfg(test)]
@@ -198,56 +167,41 @@ mod tests {
 
     #[test]
     fn names_are_split() {
-        assert_eq!(
-            words("  /// `isDeaf`: one's x_told, SAID."),
-            " is deaf one's x told said "
-        );
+        let expected = " is deaf one's x told said  ";
+        assert_eq!(words("  /// `isDeaf`: one's x_told, SAID."), expected);
     }
 
     #[test]
-    fn the_changelog_may_quote_old_names() {
-        let text = "- `told` -> `message`\n- told";
-        assert_eq!(banned_in("CHANGELOG.md", text).len(), 1);
-        assert_eq!(banned_in("a.md", text).len(), 2);
-    }
-
-    #[test]
-    fn tests_may_name_tools() {
-        let text = "say(1); // they say\n`say`";
-        assert_eq!(banned_in("crates/a/tests/b.rs", text).len(), 1);
-        assert_eq!(banned_in("crates/a/src/b.rs", text).len(), 1);
-        assert_eq!(banned_in("a.md", text).len(), 1);
-        assert_eq!(banned_in("a.txt", text).len(), 0);
-        assert_eq!(banned_in("a.toml", "[tools.say]\n# They say.").len(), 1);
-    }
-
-    #[test]
-    fn doc_comments_begin_with_a_verb_or_a_noun() {
-        let text = "/// What it does.\n/// The text.\n    //! Who wrote it.\n// What is this?";
-        assert_eq!(banned_in("crates/a/src/b.rs", text).len(), 2);
-        assert_eq!(banned_in("crates/a/tests/b.rs", text).len(), 2);
-    }
-
-    #[test]
-    fn negated_nouns_are_found() {
-        let text =
+    fn words_are_banned_where_they_count() {
+        let tools = "say(1); // they say\n`say`";
+        let documents = "/// What it does.\n/// The text.\n    //! Who wrote it.\n// What is this?";
+        let negated =
             "This is no record.\nThere is no record.\nIt is no longer here.\nThere\nare no files.";
-        assert_eq!(banned_in("a.md", text).len(), 1);
-    }
-
-    #[test]
-    fn lines_with_banned_words_are_named() {
-        let found = banned_in(
-            "a.md",
-            "fine\nIt goes\non. It Goes on.\n```\ntold\n```\nfn was_told()",
-        );
-        assert_eq!(
-            found,
-            [
-                "a.md:3: `goes on`: write continues",
-                "a.md:7: `told`: write message, record, report",
-            ]
-        );
+        let table = [
+            ("CHANGELOG.md", "- `told` -> `message`\n- told", 1),
+            ("a.md", "- `told` -> `message`\n- told", 2),
+            ("crates/a/tests/b.rs", tools, 1),
+            ("crates/a/src/b.rs", tools, 1),
+            ("a.md", tools, 1),
+            ("a.txt", tools, 0),
+            ("a.toml", "[tools.say]\n# They say.", 1),
+            ("crates/a/src/b.rs", documents, 2),
+            ("crates/a/tests/b.rs", documents, 2),
+            ("a.md", negated, 1),
+            ("a.rs", "cut(); // It is cut.", 1),
+            ("spec/gateway.md", "a refusal, told", 1),
+            ("spec/block.md", "a refusal, told", 2),
+        ];
+        for (name, text, count) in table {
+            let found = banned_in(name, text);
+            assert_eq!(found.len(), count, "{name}: {text}: {found:?}");
+        }
+        let text = "fine\nIt goes\non. It Goes on.\n```\ntold\n```\nfn was_told()";
+        let expected = [
+            "a.md:3: `goes on`: write continues",
+            "a.md:7: `told`: write message, record, report",
+        ];
+        assert_eq!(banned_in("a.md", text), expected);
     }
 
     #[test]
@@ -257,7 +211,5 @@ mod tests {
         assert_eq!(list("nothing").next(), None);
         let is_pair = |line: &str| line.split_once(": ").is_some();
         assert!(list("banned").chain(list("allowed")).all(is_pair));
-        assert_eq!(banned_in("spec/gateway.md", "a refusal, told").len(), 1);
-        assert_eq!(banned_in("spec/block.md", "a refusal, told").len(), 2);
     }
 }
