@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_call::decision::Decision;
-use plaincall_call::{ReadCall, ReplyCheck, ToolCall, ToolSet};
+use plaincall_call::{DecidedCall, ReadCall, ReplyCheck, ToolSet};
 use plaincall_plan::PlannedCall;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -80,16 +79,16 @@ impl Call {
     /// Converts a call, which these tools have read.
     pub(crate) fn new(
         py: Python<'_>,
-        call: &ToolCall,
-        decision: &Decision,
+        read: &DecidedCall,
         tools: Option<Arc<ToolSet>>,
     ) -> PyResult<Self> {
-        let arguments = match &decision.arguments {
-            Some(arguments) => json::to_python(py, arguments)?.unbind(),
+        let call = &read.call;
+        let arguments = match read.value() {
+            Some(arguments) => json::to_python(py, &arguments)?.unbind(),
             None => py.None(),
         };
-        let rejection = decision.rejection.as_ref().map(ToString::to_string);
-        let held = decision.held.as_ref().map(ToString::to_string);
+        let rejection = read.rejection().map(ToString::to_string);
+        let held = read.held().map(ToString::to_string);
         Ok(Self {
             index: call.index,
             name: string(py, &call.name),
@@ -97,7 +96,7 @@ impl Call {
             is_id_automatic: call.is_id_automatic,
             dependencies: strings(py, call.dependencies.iter().map(String::as_str))?,
             arguments,
-            problems: diagnostics(py, &decision.problems)?,
+            problems: diagnostics(py, read.errors())?,
             rejection: optional(py, rejection.as_deref()),
             held: optional(py, held.as_deref()),
             diagnostics: diagnostics(py, &call.diagnostics)?,

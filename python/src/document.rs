@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use plaincall_call::decision::DecidedDocument;
 use plaincall_call::document::Segment;
-use plaincall_call::{ReplyCheck, ToolSet, Unclosed};
-use plaincall_syntax::Syntax;
+use plaincall_call::{ModelText, PromptText, ReplyCheck, ToolSet, Unclosed};
+use plaincall_syntax::{DialectError, Syntax};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -33,7 +32,9 @@ pub(crate) struct Document {
     /// All diagnostics, ordered by the ends of their spans. With tools, also those of their definitions.
     #[pyo3(get)]
     diagnostics: Py<PyTuple>,
-    pub(crate) read: DecidedDocument,
+    read: plaincall_call::Document,
+    /// The text, if there is no call: a repair message may be about it.
+    source: ModelText<'static>,
     tools: Option<Arc<ToolSet>>,
 }
 
@@ -41,14 +42,13 @@ impl Document {
     /// Converts a document, whose calls were validated against these tools.
     pub(crate) fn new(
         py: Python<'_>,
-        read: DecidedDocument,
+        read: plaincall_call::Document,
         text: &[u8],
         tools: Option<Arc<ToolSet>>,
     ) -> PyResult<Self> {
-        let mut calls = Vec::with_capacity(read.decisions.len());
-        let mut segments = Vec::with_capacity(read.document.segments.len());
-        let mut decisions = read.decisions.iter();
-        for segment in &read.document.segments {
+        let mut calls = Vec::new();
+        let mut segments = Vec::with_capacity(read.segments.len());
+        for segment in &read.segments {
             let (start, end) = (segment.span().start, segment.span().end);
             let source = || {
                 let source = text.get(start..end).unwrap_or_default();
@@ -81,25 +81,36 @@ impl Document {
                     )?
                     .into_any()
                 }
-                Segment::Call(call) => {
-                    let Some(decision) = decisions.next() else {
-                        break;
-                    };
-                    let call = Py::new(py, Call::new(py, call, decision, tools.clone())?)?;
+                Segment::Call(read) => {
+                    let call = Py::new(py, Call::new(py, read, tools.clone())?)?;
                     calls.push(call.clone_ref(py));
                     call.into_any()
                 }
                 _ => continue,
             });
         }
+        let source = match read.calls().next() {
+            Some(_) => String::new(),
+            None => String::from_utf8_lossy(text).into_owned(),
+        };
         Ok(Self {
-            syntax: read.document.syntax.map(Syntax::name),
+            syntax: read.syntax.map(Syntax::name),
             segments: PyTuple::new(py, segments)?.unbind(),
             calls: PyTuple::new(py, calls)?.unbind(),
             diagnostics: diagnostics(py, &read.diagnostics)?,
             read,
+            source: ModelText::new(source),
             tools,
         })
+    }
+
+    /// Returns a message to the model about what is wrong with the calls, if anything is.
+    pub(crate) fn repair(
+        &self,
+        tools: &ToolSet,
+        dialect: &plaincall_syntax::Dialect,
+    ) -> Result<Option<PromptText>, DialectError> {
+        self.read.repair(&self.source, tools, dialect)
     }
 }
 
@@ -108,7 +119,7 @@ impl Document {
     /// The text outside calls and reasoning.
     #[getter]
     fn text(&self) -> String {
-        let segments = self.read.document.segments.iter();
+        let segments = self.read.segments.iter();
         let texts = segments.map(|segment| match segment {
             Segment::Text { text, .. } => text.as_str(),
             _ => "",
@@ -118,12 +129,7 @@ impl Document {
 
     /// Returns the document as JSON, as `plaincall parse` prints it.
     fn to_json(&self) -> PyResult<String> {
-        let document = &self.read.document;
-        let json = match &self.tools {
-            Some(tools) => serde_json::to_string(&document.bind(tools)),
-            None => serde_json::to_string(document),
-        };
-        json.map_err(error::value)
+        serde_json::to_string(&self.read).map_err(error::value)
     }
 
     /// A pickle could not contain the tools that checked its calls.
@@ -161,7 +167,7 @@ pub(crate) fn parse(
     let text = bytes(text)?;
     let read = released(py, text.len(), || {
         let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-        DecidedDocument::new(&text, &dialect, check, stop)
+        plaincall_call::Document::read(&text, &dialect, None::<&ToolSet>, check, stop)
     });
     Document::new(py, read.map_err(error::dialect)?, &text, None)
 }

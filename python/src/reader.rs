@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use plaincall_call::decision::Decision;
 use plaincall_call::{ReplyItem, ReplyReader, ToolSet};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -34,17 +33,17 @@ impl Reader {
     fn listed<'py>(
         &self,
         py: Python<'py>,
-        items: Vec<ReplyItem<'_>>,
+        mut items: Vec<ReplyItem<'_>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let objects = PyList::empty(py);
+        // Nothing of this chunk has been used yet.
+        ReplyItem::reject_reasoning(&mut items);
         for item in items {
             match item {
                 ReplyItem::Event(event) => objects.append(to_python(py, &event)?)?,
-                ReplyItem::Call { call, bound } => {
-                    let tools = self.reader.tools();
-                    let decision = Decision::with_tools(&call, tools, bound);
-                    let tools = Some(Arc::clone(tools));
-                    objects.append(Py::new(py, Call::new(py, &call, &decision, tools)?)?)?;
+                ReplyItem::Call(read) => {
+                    let tools = Some(Arc::clone(self.reader.tools()));
+                    objects.append(Py::new(py, Call::new(py, &read, tools)?)?)?;
                 }
                 _ => {}
             }

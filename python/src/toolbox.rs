@@ -3,7 +3,6 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use plaincall_call::decision::DecidedDocument;
 use plaincall_call::definitions::read_tool_definitions;
 use plaincall_call::extract::Extractor;
 use plaincall_call::history::{
@@ -137,7 +136,8 @@ impl ToolSet {
         let text = bytes(text)?;
         let read = released(py, text.len(), || {
             let check = self.check.clone();
-            DecidedDocument::with_tools(&text, &self.dialect, check, &self.tools, stop)
+            let tools = Some(&*self.tools);
+            plaincall_call::Document::read(&text, &self.dialect, tools, check, stop)
         });
         let tools = Some(Arc::clone(&self.tools));
         Document::new(py, read.map_err(error::dialect)?, &text, tools)
@@ -154,7 +154,7 @@ impl ToolSet {
     /// Returns a message to the model about the rejected calls of a document, or `None` if there is none. If a reply has no
     /// call, but text like one, the message is about that.
     fn repair(&self, document: &Document) -> PyResult<Option<String>> {
-        let message = document.read.repair(&self.tools, &self.dialect);
+        let message = document.repair(&self.tools, &self.dialect);
         let message = message.map_err(error::dialect)?;
         Ok(message.map(|message| message.text().to_owned()))
     }

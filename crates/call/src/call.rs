@@ -53,8 +53,6 @@ pub struct ToolCall {
     pub(crate) text: CallText,
     /// The text and calls before it in the reply.
     pub(crate) before: Arc<Before>,
-    /// The reasoning close marker after it, if nothing opened the reasoning.
-    pub(crate) maybe_reasoning: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, Default)]

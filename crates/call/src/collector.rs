@@ -118,8 +118,8 @@ impl Collector {
     }
 
     /// Also reads the text outside calls, on which the decision about the calls depends.
-    pub(crate) fn with_outside(mut self, outside: Option<Outside>) -> Self {
-        self.outside = outside.map(Box::new);
+    pub(crate) fn with_outside(mut self, outside: Outside) -> Self {
+        self.outside = Some(Box::new(outside));
         self
     }
 
@@ -139,10 +139,11 @@ impl Collector {
     }
 
     fn outside(&mut self, event: &Event<'_>) -> Option<Collected> {
-        if let EventKind::Diagnostic(found) = &event.kind
-            && found.code == Code::StrayReasoningOpen
-        {
-            self.doubtful_from = self.calls;
+        match &event.kind {
+            EventKind::Diagnostic(found) if found.code == Code::StrayReasoningOpen => {
+                self.doubtful_from = self.calls;
+            }
+            _ => {}
         }
         let is_stray = self.outside.as_mut()?.push(event);
         is_stray.then(|| self.stray_close()).flatten()
@@ -489,7 +490,6 @@ impl Open {
                 ends_in_mid_line,
             },
             before: self.before,
-            maybe_reasoning: None,
         }
     }
 }

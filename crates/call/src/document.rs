@@ -1,25 +1,26 @@
 //! A complete text with its calls.
 
-pub(crate) mod bound;
-
-pub use bound::{BoundCall, BoundDocument};
-
-use std::sync::Arc;
-
 use plaincall_syntax::{
-    Dialect, DialectError, Event, EventKind, NearMiss, Parser, Span, Syntax, Termination,
-    near_misses,
+    Dialect, DialectError, Event, EventKind, NearMiss, Span, Syntax, Termination, near_misses,
 };
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeStruct, Serializer};
 
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
-use crate::collector::{Collected, Collector};
+use crate::call_error::CallError;
+use crate::decision::DecidedCall;
 use crate::leading::LeadingReasoning;
 use crate::limits::Limits;
-use crate::outside::Outside;
+use crate::may_run::{ReplyCheck, Unclosed};
+use crate::repair::{repair, repair_reply};
 use crate::reply_diagnostic::ReplyDiagnostic;
+use crate::reply_reader::{ReplyItem, ReplyReader};
+use crate::stop::Stop;
+use crate::tool::lookup::ToolLookup;
+use crate::tool::set::ToolSet;
+use crate::untrusted::ModelText;
+use crate::untrusted::prompt_text::PromptText;
 
 /// A complete text and its calls: the output of `plaincall parse` (`spec/common.md` 11).
 ///
@@ -42,7 +43,8 @@ pub struct Document {
     pub syntax: Option<Syntax>,
     /// The parts of the text, in order. Their spans cover it without gaps.
     pub segments: Vec<Segment>,
-    /// All diagnostics, ordered by the ends of their spans.
+    /// All diagnostics, ordered by the ends of their spans: those of the text that no definition resolves, and those of the
+    /// definitions.
     pub diagnostics: Vec<ReplyDiagnostic>,
 }
 
@@ -65,32 +67,67 @@ pub enum Segment {
         text: String,
     },
     /// A call.
-    Call(Box<ToolCall>),
+    Call(Box<DecidedCall>),
 }
 
 impl Document {
-    /// Parses a complete text.
+    /// Parses a complete text without definitions of tools, as one whose end is not known ([`Stop::Broken`]).
     ///
     /// # Errors
     /// Returns an error for an invalid dialect. Any text can be parsed.
     pub fn parse(text: &str, dialect: &Dialect) -> Result<Self, DialectError> {
-        let mut parser = Parser::new(dialect)?;
-        let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
-        for event in parser.feed(text) {
-            builder.push(&event);
-        }
-        for event in parser.finish() {
-            builder.push(&event);
-        }
-        Ok(builder.finish())
+        let check = ReplyCheck::new(dialect, Unclosed::Reject)?;
+        Self::read(text, dialect, None::<&ToolSet>, check, Stop::Broken)
     }
 
-    /// Returns the calls, in order.
+    /// Reads a complete text, and decides about its calls: with definitions of tools, each is validated against its own. `stop` is how
+    /// the text ended. Bytes that are not UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid dialect.
+    pub fn read(
+        text: impl AsRef<[u8]>,
+        dialect: &Dialect,
+        tools: impl ToolLookup,
+        check: ReplyCheck,
+        stop: Stop,
+    ) -> Result<Self, DialectError> {
+        let mut reader = DocumentReader::new(dialect, tools, check, Limits::for_reading())?;
+        reader.feed(text);
+        Ok(reader.finish(stop))
+    }
+
+    /// Returns the calls as written, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
-        self.segments.iter().filter_map(|segment| match segment {
-            Segment::Call(call) => Some(&**call),
-            Segment::Text { .. } | Segment::Reasoning { .. } => None,
-        })
+        self.decided().map(|read| &*read.call)
+    }
+
+    /// Returns the calls with the decisions about them, in order.
+    pub fn decided(&self) -> impl Iterator<Item = &DecidedCall> {
+        self.segments.iter().filter_map(Segment::call)
+    }
+
+    /// Returns a message to the model about the rejected calls, or `None` if there is none. If there is no call, but text like
+    /// one, the message is about that. `text` is the text of this document.
+    ///
+    /// # Errors
+    /// Returns an error for the automatic dialect: the message teaches one syntax.
+    pub fn repair(
+        &self,
+        text: &ModelText<'_>,
+        tools: &ToolSet,
+        dialect: &Dialect,
+    ) -> Result<Option<PromptText>, DialectError> {
+        let rejected = self.decided();
+        let rejected = rejected.filter_map(|read| Some((&*read.call, read.rejection()?)));
+        let mut rejected = rejected.peekable();
+        if rejected.peek().is_some() {
+            repair(rejected, tools, dialect).map(Some)
+        } else if self.decided().next().is_none() {
+            repair_reply(text, tools, dialect)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Returns the near misses in `text`, which must be the text of this document (`spec/common.md` 9). Reasoning is
@@ -115,8 +152,8 @@ impl Document {
             let segment = behind.checked_sub(1).and_then(|at| self.segments.get(at));
             match segment {
                 Some(Segment::Reasoning { .. }) => false,
-                Some(Segment::Call(call)) => {
-                    miss.format.is_none() || call.termination != Termination::Explicit
+                Some(Segment::Call(read)) => {
+                    miss.format.is_none() || read.call.termination != Termination::Explicit
                 }
                 Some(Segment::Text { .. }) | None => true,
             }
@@ -130,60 +167,137 @@ impl Segment {
     pub fn span(&self) -> Span {
         match self {
             Self::Text { span, .. } | Self::Reasoning { span, .. } => *span,
-            Self::Call(call) => call.span,
+            Self::Call(read) => read.call.span,
+        }
+    }
+
+    fn call(&self) -> Option<&DecidedCall> {
+        match self {
+            Self::Call(read) => Some(read),
+            Self::Text { .. } | Self::Reasoning { .. } => None,
+        }
+    }
+
+    fn call_mut(&mut self) -> Option<&mut DecidedCall> {
+        match self {
+            Self::Call(read) => Some(read),
+            Self::Text { .. } | Self::Reasoning { .. } => None,
         }
     }
 }
 
-/// Assembles a [`Document`] from parser events.
+/// Reads a complete text that arrives in chunks, and returns it as a [`Document`].
+///
+/// ```
+/// use plaincall_call::document::DocumentReader;
+/// use plaincall_call::{Limits, ReplyCheck, Stop, ToolSet, Unclosed};
+/// use plaincall_syntax::Dialect;
+///
+/// let dialect = Dialect::block();
+/// let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
+/// let mut reader = DocumentReader::new(&dialect, None::<ToolSet>, check, Limits::for_reading())?;
+/// reader.feed("!!!GADGET_START:read\n!!!ARG:pa");
+/// reader.feed("th\na.txt");
+/// // The end of the text may be missing.
+/// let document = reader.finish(Stop::Length);
+/// assert!(!document.decided().next().expect("a call").may_run());
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
 #[derive(Clone, Debug)]
-pub struct DocumentBuilder {
-    collector: Collector,
+pub struct DocumentReader<T> {
+    reader: ReplyReader<T>,
+    building: Building,
+}
+
+#[derive(Clone, Debug)]
+struct Building {
     document: Document,
     in_call: bool,
     leading: LeadingReasoning,
-    /// The marker that closes reasoning.
-    close: Option<Arc<str>>,
 }
 
-impl DocumentBuilder {
-    /// Creates a builder for one text in `dialect`.
-    pub fn new(dialect: &Dialect, limits: Limits) -> Self {
-        Self {
-            // A parser has refused a dialect that is not valid.
-            collector: Collector::new(limits).with_outside(Outside::new(dialect).ok()),
-            close: dialect.reasoning_markers().map(|[_, close]| close.into()),
-            document: Document {
-                syntax: dialect.syntax(),
-                segments: Vec::new(),
-                diagnostics: Vec::new(),
+impl<T: ToolLookup> DocumentReader<T> {
+    /// Creates a reader for one text in `dialect`. If there are definitions of tools, each call is validated against them.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid dialect.
+    pub fn new(
+        dialect: &Dialect,
+        tools: T,
+        check: ReplyCheck,
+        limits: Limits,
+    ) -> Result<Self, DialectError> {
+        Ok(Self {
+            reader: ReplyReader::new(dialect, tools, check, limits)?.with_events(),
+            building: Building {
+                document: Document {
+                    syntax: dialect.syntax(),
+                    segments: Vec::new(),
+                    diagnostics: Vec::new(),
+                },
+                in_call: false,
+                leading: LeadingReasoning::of(dialect),
             },
-            in_call: false,
-            leading: LeadingReasoning::of(dialect),
+        })
+    }
+
+    /// Reads the next chunk: text, or bytes that may split a character. Bytes that are not UTF-8 are replaced.
+    pub fn feed(&mut self, chunk: impl AsRef<[u8]>) {
+        for item in self.reader.feed(chunk.as_ref()) {
+            self.building.push(item);
         }
     }
 
-    /// Processes the parser's next event.
-    pub fn push(&mut self, event: &Event<'_>) {
-        let in_reasoning = self.leading.push(event);
-        self.document.diagnostics.extend(in_reasoning);
-        match self.collector.push(event) {
-            Some(Collected::Started(header)) => {
+    /// Ends the text. `stop` is how it ended.
+    pub fn finish(mut self, stop: Stop) -> Document {
+        for item in self.reader.finish(stop).items {
+            self.building.push(item);
+        }
+        let mut document = self.building.document;
+        let calls = document.segments.iter().filter_map(Segment::call);
+        let problems = calls.flat_map(DecidedCall::problems).cloned();
+        document.diagnostics.extend(problems.collect::<Vec<_>>());
+        document
+            .diagnostics
+            .sort_by_key(|diagnostic| diagnostic.span.end);
+        document
+    }
+}
+
+impl<T: ToolLookup + Clone> DocumentReader<T> {
+    /// Reads a complete text with a copy of this reader.
+    pub fn read(&self, text: impl AsRef<[u8]>, stop: Stop) -> Document {
+        let mut reader = self.clone();
+        reader.feed(text);
+        reader.finish(stop)
+    }
+}
+
+impl Building {
+    fn push(&mut self, item: ReplyItem<'_>) {
+        match item {
+            ReplyItem::CallStart(header) => {
                 self.in_call = true;
                 self.document.syntax.get_or_insert(header.syntax);
-                return;
             }
-            Some(Collected::Finished(call)) => {
+            ReplyItem::Event(event) => self.event(&event),
+            ReplyItem::Call(read) => {
                 self.in_call = false;
-                self.document
-                    .diagnostics
-                    .extend(call.diagnostics.iter().cloned());
-                self.document.segments.push(Segment::Call(call));
-                return;
+                let diagnostics = read.call.diagnostics.iter();
+                let diagnostics = diagnostics.filter(|one| !read.resolves(one)).cloned();
+                self.document.diagnostics.extend(diagnostics);
+                self.document.segments.push(Segment::Call(Box::new(read)));
             }
-            Some(Collected::MaybeReasoning(from)) => self.reject_from(from),
-            None if self.in_call => return,
-            None => {}
+            ReplyItem::MaybeReasoning { from, error } => self.reject_from(from, &error),
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let in_reasoning = self.leading.push(event);
+        self.document.diagnostics.extend(in_reasoning);
+        if self.in_call {
+            return;
         }
         match &event.kind {
             EventKind::Text(piece) => self.text(event.span, piece),
@@ -200,26 +314,12 @@ impl DocumentBuilder {
         }
     }
 
-    /// Finishes the document.
-    pub fn finish(mut self) -> Document {
-        if let Some(Collected::MaybeReasoning(from)) = self.collector.finish() {
-            self.reject_from(from);
-        }
-        let mut document = self.document;
-        document
-            .diagnostics
-            .sort_by_key(|diagnostic| diagnostic.span.end);
-        document
-    }
-
-    /// Marks the calls from this index on as calls that may be part of reasoning.
-    fn reject_from(&mut self, from: usize) {
-        for segment in self.document.segments.iter_mut().rev() {
-            match segment {
-                Segment::Call(call) if call.index < from => break,
-                Segment::Call(call) => call.maybe_reasoning.clone_from(&self.close),
-                _ => {}
-            }
+    /// Rejects the calls from this index on, which may be part of reasoning. No call of a whole text has started.
+    fn reject_from(&mut self, from: usize, error: &CallError) {
+        let calls = self.document.segments.iter_mut().rev();
+        let calls = calls.filter_map(Segment::call_mut);
+        for call in calls.take_while(|read| read.call.index >= from) {
+            call.reject(error);
         }
     }
 
@@ -258,35 +358,22 @@ impl Serialize for Document {
 
 impl Serialize for Segment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        SegmentLine(self, None).serialize(serializer)
-    }
-}
-
-/// A segment in JSON; for a call, optionally with its bound arguments.
-pub(crate) struct SegmentLine<'s>(pub(crate) &'s Segment, pub(crate) Option<&'s BoundCall<'s>>);
-
-impl Serialize for SegmentLine<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(segment, bound) = self;
         let mut fields = serializer.serialize_map(None)?;
-        let span = segment.span();
-        let kind = match segment {
-            Segment::Text { .. } => "text",
-            Segment::Reasoning { .. } => "reasoning",
-            Segment::Call(_) => "call",
+        let span = self.span();
+        let kind = match self {
+            Self::Text { .. } => "text",
+            Self::Reasoning { .. } => "reasoning",
+            Self::Call(_) => "call",
         };
         fields.serialize_entry("type", kind)?;
         fields.serialize_entry("span", &(span.start, span.end))?;
-        match segment {
-            Segment::Text { text, .. } | Segment::Reasoning { text, .. } => {
+        match self {
+            Self::Text { text, .. } | Self::Reasoning { text, .. } => {
                 fields.serialize_entry("text", text)?;
             }
-            Segment::Call(call) => {
-                fields.serialize_entry("termination", call.termination.name())?;
-                match bound {
-                    Some(bound) => fields.serialize_entry("call", bound)?,
-                    None => fields.serialize_entry("call", call)?,
-                }
+            Self::Call(read) => {
+                fields.serialize_entry("termination", read.call.termination.name())?;
+                fields.serialize_entry("call", read)?;
             }
         }
         fields.end()

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plaincall_syntax::{ByteParser, Dialect, DialectError};
+use plaincall_syntax::{Dialect, DialectError};
 use serde::Serialize;
 
-use crate::call::ToolCall;
-use crate::document::{BoundCall, DocumentBuilder, Segment};
+use crate::decision::DecidedCall;
+use crate::document::{DocumentReader, Segment};
 use crate::limits::Limits;
 use crate::may_run::{ReplyCheck, Unclosed};
 use crate::openai::line_and_body;
@@ -32,10 +32,7 @@ use crate::tool::set::ToolSet;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Extractor {
-    parser: ByteParser,
-    builder: DocumentBuilder,
-    check: ReplyCheck,
-    tools: Option<Arc<ToolSet>>,
+    reader: DocumentReader<Option<Arc<ToolSet>>>,
     stop: Stop,
 }
 
@@ -133,87 +130,55 @@ impl Extractor {
         stop: Stop,
     ) -> Result<Self, DialectError> {
         let dialect = dialect.clone().for_reply();
-        Ok(Self {
-            parser: ByteParser::new(&dialect)?,
-            builder: DocumentBuilder::new(&dialect, Limits::for_reading()),
-            check: ReplyCheck::new(&dialect, unclosed)?,
-            tools,
-            stop,
-        })
+        let check = ReplyCheck::new(&dialect, unclosed)?;
+        let reader = DocumentReader::new(&dialect, tools, check, Limits::for_reading())?;
+        Ok(Self { reader, stop })
     }
 
     /// Returns the row of a text. Bytes that are not UTF-8 are replaced. No text is an error.
     pub fn row(&self, text: impl AsRef<[u8]>) -> Row {
-        let mut parser = self.parser.clone();
-        let mut builder = self.builder.clone();
-        let mut check = self.check.clone();
-        let events = parser.feed(text.as_ref());
-        events.for_each(|event| builder.push(&event));
-        parser.finish().for_each(|event| builder.push(&event));
         let mut row = Row {
             content: String::new(),
             calls: Vec::new(),
         };
-        for segment in builder.finish().segments {
+        for segment in self.reader.read(text, self.stop).segments {
             match segment {
                 Segment::Text { text, .. } if row.content.is_empty() => row.content = text,
                 Segment::Text { text, .. } => row.content.push_str(&text),
                 Segment::Reasoning { .. } => {}
-                Segment::Call(call) => row.calls.push(self.call(*call, &mut check)),
+                Segment::Call(read) => row.calls.push(RowCall::new(&read)),
             }
         }
         row
     }
+}
 
-    fn call(&self, call: ToolCall, check: &mut ReplyCheck) -> RowCall {
-        let (arguments, decided, codes) = match self.tools.as_deref() {
-            None => {
-                let decided = check.may_run(&call, None, self.stop);
-                (written_arguments(&call), decided, codes(&call.diagnostics))
-            }
-            Some(tools) => match check.bind(&call, tools, self.stop) {
-                Ok(bound) => {
-                    let diagnostics = call.diagnostics.iter();
-                    // The definition resolves these.
-                    let codes = codes(diagnostics.filter(|one| !one.is_argument_error()));
-                    (json_text(&*bound.arguments), Ok(bound.held), codes)
-                }
-                Err(error) => {
-                    // Its arguments may be valid all the same, as those of a truncated call.
-                    let bound = BoundCall::new(&call, tools);
-                    let codes = codes(bound.diagnostics());
-                    let arguments = bound.arguments.as_ref().ok().and_then(json_text);
-                    (arguments, Err(error), codes)
-                }
-            },
+impl RowCall {
+    fn new(read: &DecidedCall) -> Self {
+        let call = &*read.call;
+        let arguments = match read.arguments() {
+            Some(arguments) => json_text(arguments),
+            None if read.binding.is_none() => line_and_body(call).as_ref().and_then(json_text),
+            None => None,
         };
-        let error = match decided {
-            Ok(held) => held.map(|marker| marker.to_string()),
+        let error = match &read.decision {
+            Ok(held) => held.as_ref().map(ToString::to_string),
             Err(error) => Some(error.to_string()),
         };
-        RowCall {
+        Self {
             index: call.index,
-            name: call.name,
-            id: call.id,
-            dependencies: call.dependencies,
+            name: call.name.clone(),
+            id: call.id.clone(),
+            dependencies: call.dependencies.clone(),
             arguments,
             syntax: call.syntax.name(),
             termination: call.termination.name(),
             may_run: error.is_none(),
             error,
-            codes,
+            codes: codes(read.diagnostics()),
             start: call.span.start,
             end: call.span.end,
         }
-    }
-}
-
-/// Returns the arguments without a definition.
-fn written_arguments(call: &ToolCall) -> Option<String> {
-    match line_and_body(call) {
-        Some(arguments) => json_text(&arguments),
-        None if call.parse_error.is_some() => None,
-        None => json_text(&call.arguments),
     }
 }
 

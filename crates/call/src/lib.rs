@@ -21,9 +21,9 @@
 //! let mut reader = ReplyReader::new(&dialect, tools, check, Limits::for_running())?;
 //! for chunk in ["!!!GADGET_START:read-file\n!!!AR", "G:path\na.txt\n!!!GADGET_END\n"] {
 //!     for item in reader.feed(chunk) {
-//!         if let ReplyItem::Call { call, bound } = item {
-//!             assert_eq!(call.name, "read-file");
-//!             assert_eq!(bound?.arguments.get("path"), Some("a.txt"));
+//!         if let ReplyItem::Call(read) = item {
+//!             assert_eq!(read.call.name, "read-file");
+//!             assert_eq!(read.bound()?.arguments.get("path"), Some("a.txt"));
 //!         }
 //!     }
 //! }
@@ -63,7 +63,7 @@ mod coerce;
 pub mod collector;
 mod conversion_rule;
 mod decimal;
-pub mod decision;
+mod decision;
 mod dialect_options;
 pub mod document;
 pub mod extract;
@@ -107,6 +107,7 @@ pub use call::ToolCall;
 pub use call_error::{CallError, MissingEnd};
 pub use collector::CallHeader;
 pub use conversion_rule::ConversionRule;
+pub use decision::{Binding, DecidedCall};
 pub use dialect_options::{DialectOptions, SyntaxOption};
 pub use document::Document;
 pub use limits::Limits;

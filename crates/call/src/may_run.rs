@@ -1,5 +1,6 @@
 //! The rule for which calls may run (`spec/common.md` 10).
 
+use std::iter;
 use std::sync::Arc;
 
 pub(crate) mod last_value;
@@ -14,10 +15,12 @@ use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
 use crate::bind::bind;
-use crate::call::ToolCall;
+use crate::call::{ToolCall, problems_of_text};
 use crate::call_error::{CallError, MissingEnd};
 use crate::candidates::named::Named;
+use crate::decision::{Binding, DecidedCall};
 use crate::may_run::last_value::LastValue;
+use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::stop::Stop;
 use crate::suspect_marker::SuspectMarker;
 use crate::tool::lookup::ToolLookup;
@@ -216,34 +219,44 @@ impl ReplyCheck {
         self.broken = None;
     }
 
-    /// Validates the next call of the reply and binds its arguments. `stop` is how the reply ended; use
-    /// [`Stop::Broken`] while the reply still arrives.
-    ///
-    /// # Errors
-    /// Returns the reason why the call is rejected, regardless of the gate.
-    pub fn bind(
+    /// Decides about the next call of the reply, and binds its arguments: once, also those of a rejected call. `stop` is how the
+    /// reply ended; use [`Stop::Broken`] while the reply still arrives.
+    pub fn decide(
         &mut self,
-        call: &ToolCall,
+        call: Arc<ToolCall>,
         tools: &(impl ToolLookup + ?Sized),
         stop: Stop,
-    ) -> Result<Bound, CallError> {
-        let found = tools.find(&call.name);
-        let held = match self.may_run_with(call, tools, stop) {
-            // Binding finds all errors.
-            Err(CallError::Malformed(_)) => None,
-            decided => decided?,
-        };
-        let (place, tool) =
-            found.ok_or_else(|| CallError::UnknownTool(tools.unknown(&call.name)))?;
-        if !self.has_ids && !call.dependencies.is_empty() {
-            return Err(CallError::NoDependencies);
+    ) -> DecidedCall {
+        if !tools.are_known() {
+            let decision = self.may_run(&call, None, stop);
+            return DecidedCall {
+                call,
+                decision,
+                binding: None,
+            };
         }
-        let arguments = bind(tool, call).map_err(CallError::Arguments)?;
-        Ok(Bound {
-            tool: place,
-            arguments: Arc::new(arguments),
-            held,
-        })
+        let found = tools.find(&call.name);
+        let arguments = match found {
+            Some((_, tool)) => bind(tool, &call).map(Arc::new),
+            None => Err(unknown_tool(tools.unknown(&call.name), &call)),
+        };
+        let decision = match self.may_run_with(&call, tools, stop) {
+            // Binding finds all errors.
+            Err(CallError::Malformed(_)) => Ok(None),
+            decided => decided,
+        };
+        let decision = decision.and_then(|held| match &arguments {
+            Err(_) if found.is_none() => Err(CallError::UnknownTool(tools.unknown(&call.name))),
+            _ if !self.has_ids && !call.dependencies.is_empty() => Err(CallError::NoDependencies),
+            Err(problems) => Err(CallError::Arguments(problems.clone())),
+            Ok(_) => Ok(held),
+        });
+        let tool = found.map(|(place, _)| place);
+        DecidedCall {
+            call,
+            decision,
+            binding: Some(Binding { tool, arguments }),
+        }
     }
 
     /// Decides whether the next call of the reply may run, independent of its arguments, if the tools are not known. `tool`
@@ -259,14 +272,11 @@ impl ReplyCheck {
         stop: Stop,
     ) -> Result<Option<SuspectMarker>, CallError> {
         let names_tool = |named: &Named| tool.is_some_and(|tool| named.names(&tool.name));
-        self.decide(call, tool, names_tool, stop)
+        self.by_its_text(call, tool, names_tool, stop)
     }
 
     /// Decides as [`may_run`](Self::may_run), with the tools that are offered.
-    ///
-    /// # Errors
-    /// Returns the reason why the call is rejected, regardless of the gate.
-    pub fn may_run_with(
+    fn may_run_with(
         &mut self,
         call: &ToolCall,
         tools: &(impl ToolLookup + ?Sized),
@@ -274,10 +284,10 @@ impl ReplyCheck {
     ) -> Result<Option<SuspectMarker>, CallError> {
         let tool = tools.find(&call.name).map(|(_, tool)| tool);
         let names_tool = |named: &Named| tools.specs().any(|tool| named.names(&tool.name));
-        self.decide(call, tool, names_tool, stop)
+        self.by_its_text(call, tool, names_tool, stop)
     }
 
-    fn decide(
+    fn by_its_text(
         &mut self,
         call: &ToolCall,
         tool: Option<&ToolSpec>,
@@ -301,9 +311,6 @@ impl ReplyCheck {
         }
         if let Some(open) = call.before.opening {
             return Err(CallError::InReasoning(open));
-        }
-        if let Some(close) = &call.maybe_reasoning {
-            return Err(CallError::MaybeReasoning(close.to_string()));
         }
         if held.is_some() && call.syntax == Syntax::Block && call.text.ends_in_mid_line {
             // The rest of the value may quote further calls.
@@ -479,6 +486,13 @@ impl ReplyCheck {
             .into_iter()
             .flat_map(|markers| markers.near.find_in_first_column(call.raw()))
     }
+}
+
+/// Returns the errors of a call to an unknown tool.
+fn unknown_tool(message: String, call: &ToolCall) -> Vec<ReplyDiagnostic> {
+    let code = ReplyDiagnostic::UNKNOWN_TOOL;
+    let unknown = ReplyDiagnostic::of_definition(code, "", call.header_span, message);
+    iter::once(unknown).chain(problems_of_text(call)).collect()
 }
 
 fn marker_of([block, emoji]: &[String; 2], syntax: Syntax) -> String {

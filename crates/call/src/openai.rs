@@ -5,9 +5,6 @@ use serde_json::{Value, json};
 use crate::call::ToolCall;
 use crate::call_error::CallError;
 use crate::document::Document;
-use crate::may_run::ReplyCheck;
-use crate::stop::Stop;
-use crate::tool::set::ToolSet;
 
 /// The calls of a document in the format of the `OpenAI` API.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,50 +29,44 @@ pub struct SkippedCall {
     pub reasons: Vec<String>,
 }
 
-/// Converts the valid calls of a document to the `tool_calls` of the `OpenAI` API, and returns the others with reasons.
+/// Converts the calls of a document that may run to the `tool_calls` of the `OpenAI` API, and returns the others with reasons.
+/// Nothing here can approve a call that is held, so read the document with a check
+/// [without a gate](crate::ReplyCheck::without_gate).
 ///
-/// Calls that `check` rejects or holds are skipped; with `tools` also those of an unknown tool or with invalid
-/// arguments. Without `tools`, the arguments of a block call are converted by coercion, and those of an emoji call are
-/// its `raw_args` and `body`.
-pub fn openai_calls(
-    document: &Document,
-    check: ReplyCheck,
-    stop: Stop,
-    tools: Option<&ToolSet>,
-) -> OpenAiCalls {
+/// Without definitions, the arguments of a block call are converted by coercion, and those of an emoji call are its `raw_args`
+/// and `body`.
+pub fn openai_calls(document: &Document) -> OpenAiCalls {
     let mut calls = OpenAiCalls {
         tool_calls: Vec::new(),
         skipped: Vec::new(),
     };
-    let mut check = check.without_gate();
-    check.begin_reply();
-    for call in document.calls() {
-        let arguments = match tools {
-            Some(tools) => check
-                .bind(call, tools, stop)
-                .map(|bound| bound.arguments.to_value()),
-            None => check
-                .may_run(call, None, stop)
-                .map(|_| line_and_body(call).unwrap_or_else(|| call.arguments.to_value())),
+    for read in document.decided() {
+        let call = &read.call;
+        let reasons = match &read.decision {
+            Err(CallError::Arguments(problems)) => {
+                let messages = problems.iter().map(|problem| problem.message.clone());
+                messages.collect()
+            }
+            Err(other) => vec![other.to_string()],
+            Ok(Some(held)) => vec![held.to_string()],
+            Ok(None) => {
+                let arguments = read.value().or_else(|| line_and_body(call));
+                calls.tool_calls.push(json!({
+                    "id": call.id,
+                    "type": "function",
+                    "function": {
+                        "name": call.name,
+                        "arguments": arguments.unwrap_or_default().to_string(),
+                    },
+                }));
+                continue;
+            }
         };
-        match arguments {
-            Ok(arguments) => calls.tool_calls.push(json!({
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": arguments.to_string()},
-            })),
-            Err(error) => calls.skipped.push(SkippedCall {
-                index: call.index,
-                id: call.id.clone(),
-                reasons: match error {
-                    CallError::Arguments(problems) => {
-                        let messages = problems.into_iter().map(|problem| problem.message);
-                        messages.collect()
-                    }
-                    other => vec![other.to_string()],
-                },
-            }),
-        }
+        calls.skipped.push(SkippedCall {
+            index: call.index,
+            id: call.id.clone(),
+            reasons,
+        });
     }
     calls
 }

@@ -185,16 +185,15 @@ impl Outside {
         let (before, len) = (&mut self.before, &mut self.others_len);
         self.candidates.feed(text, &mut |piece| {
             // After a broken beginning, no other one matters.
-            if let Piece::Candidate(found) = piece
-                && before.broken.is_none()
-            {
-                let shown = shown(&found.source);
-                *len += shown.len() + found.named.len();
-                if *len <= LONGEST_OTHERS {
-                    before.others.push((shown, found.named));
-                } else {
-                    before.broken = Some(shown);
-                }
+            let (Piece::Candidate(found), None) = (piece, &before.broken) else {
+                return;
+            };
+            let shown = shown(&found.source);
+            *len += shown.len() + found.named.len();
+            if *len <= LONGEST_OTHERS {
+                before.others.push((shown, found.named));
+            } else {
+                before.broken = Some(shown);
             }
         });
         let mut is_closed = false;
@@ -222,10 +221,8 @@ impl Outside {
         let Some(line) = &mut self.line else {
             return;
         };
-        if line.is_empty()
-            && let Some(first) = text.bytes().next()
-            && !self.markers.may_begin(first)
-        {
+        let first = text.bytes().next().filter(|_| line.is_empty());
+        if first.is_some_and(|first| !self.markers.may_begin(first)) {
             self.line = None;
             return;
         }

@@ -43,11 +43,11 @@ const CALLS: usize = 5;
 /// let tools = ToolSet::new([wait])?;
 /// let dialect = Dialect::block();
 /// let reply = "!!!GADGET_START:wait:w\n!!!ARG:for\nthe mail\n!!!ARG:seconds\nten\n!!!GADGET_END";
-/// let document = Document::parse(reply, &dialect)?;
-/// let call = document.calls().next().expect("a call");
-/// let mut check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-/// let error = check.bind(call, &tools, Stop::Natural).unwrap_err();
-/// let message = repair([(call, &error)], &tools, &dialect)?;
+/// let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
+/// let document = Document::read(reply, &dialect, &tools, check, Stop::Natural)?;
+/// let read = document.decided().next().expect("a call");
+/// let error = read.rejection().expect("an error");
+/// let message = repair([(&*read.call, error)], &tools, &dialect)?;
 /// assert!(message.text().contains("- `seconds`: expected an integer, found `ten`\n"));
 /// assert!(message.text().contains(
 ///     "!!!GADGET_START:wait:w\n!!!ARG:for\nthe mail\n!!!ARG:seconds\n<an integer>\n!!!GADGET_END\n"

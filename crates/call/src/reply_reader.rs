@@ -9,12 +9,12 @@ use plaincall_syntax::{
     ByteEvents, ByteParser, Dialect, DialectError, Event, EventKind, Slot, Syntax,
 };
 
-use crate::call::ToolCall;
 use crate::call_error::CallError;
 use crate::collector::{CallHeader, Collected, Collector};
+use crate::decision::DecidedCall;
 use crate::history::invented::InventedResults;
 use crate::limits::Limits;
-use crate::may_run::{Bound, ReplyCheck};
+use crate::may_run::ReplyCheck;
 use crate::outside::Outside;
 use crate::stop::Stop;
 use crate::tool::lookup::ToolLookup;
@@ -36,8 +36,8 @@ use crate::tool::lookup::ToolLookup;
 /// let mut calls = Vec::new();
 /// for chunk in ["I wait.\n!!!GADGET_START:wait\n!!!AR", "G:seconds\n5\n!!!GADGET_END\n"] {
 ///     for item in reader.feed(chunk) {
-///         if let ReplyItem::Call { call, bound } = item {
-///             calls.push(format!("{} {}", call.name, bound?.arguments.to_value()));
+///         if let ReplyItem::Call(read) = item {
+///             calls.push(format!("{} {}", read.call.name, read.bound()?.arguments.to_value()));
 ///         }
 ///     }
 /// }
@@ -75,12 +75,7 @@ pub enum ReplyItem<'c> {
         text: Cow<'c, str>,
     },
     /// A call has ended.
-    Call {
-        /// The call as written.
-        call: Arc<ToolCall>,
-        /// The arguments for its tool, or the reason why it is rejected.
-        bound: Result<Bound, CallError>,
-    },
+    Call(DecidedCall),
     /// A reasoning close marker without an open marker. The calls from this index on may be part of the reasoning, so
     /// those that have not run are rejected (`spec/common.md` 5.2).
     MaybeReasoning {
@@ -107,11 +102,10 @@ impl ReplyItem<'_> {
                         .map_or(*from, |(first, _)| (*from).min(*first));
                     later = Some((first, error.clone()));
                 }
-                Self::Call { call, bound } => {
-                    if let Some((from, error)) = &later
-                        && call.index >= *from
-                    {
-                        *bound = Err(error.clone());
+                Self::Call(read) => {
+                    let later = later.as_ref();
+                    if let Some((_, error)) = later.filter(|(from, _)| read.call.index >= *from) {
+                        read.reject(error);
                     }
                 }
                 _ => {}
@@ -134,7 +128,7 @@ impl ReplyItem<'_> {
                 pointer,
                 text: Cow::Owned(text.into_owned()),
             },
-            Self::Call { call, bound } => ReplyItem::Call { call, bound },
+            Self::Call(read) => ReplyItem::Call(read),
             Self::MaybeReasoning { from, error } => ReplyItem::MaybeReasoning { from, error },
             Self::Event(event) => ReplyItem::Event(event.into_owned()),
         }
@@ -173,7 +167,7 @@ impl<T: ToolLookup> ReplyReader<T> {
             state: State {
                 check,
                 close,
-                collector: Collector::new(limits).with_outside(Some(Outside::new(dialect)?)),
+                collector: Collector::new(limits).with_outside(Outside::new(dialect)?),
                 invented: Some(InventedResults::default()),
                 has_events: false,
                 call: 0,
@@ -405,9 +399,8 @@ impl State {
         }
         self.maybe_reasoning(collected.as_ref(), items);
         if let Some(Collected::Finished(call)) = collected {
-            let bound = self.check.bind(&call, tools, stop);
-            let call = Arc::from(call);
-            items.push_back(ReplyItem::Call { call, bound });
+            let read = self.check.decide(Arc::from(call), tools, stop);
+            items.push_back(ReplyItem::Call(read));
         }
     }
 }

@@ -215,14 +215,14 @@ impl State {
                 });
             }
             ReplyItem::Event(event) => self.event(&event, tools),
-            ReplyItem::Call { call, bound } => {
+            ReplyItem::Call(read) => {
                 let Some(written) = self.call.take() else {
                     return;
                 };
-                let is_whole = written.is_apart && call.termination == Termination::Explicit;
-                match bound {
+                let is_whole = written.is_apart && read.call.termination == Termination::Explicit;
+                match read.bound() {
                     Ok(Bound { arguments, .. }) if is_whole && !self.is_doubtful => {
-                        let name = call.name.clone();
+                        let name = read.call.name.clone();
                         self.accept(written.source, vec![RescuedCall { name, arguments }]);
                     }
                     _ => {

@@ -3,11 +3,11 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Document, Limits, ReplyDiagnostic, ToolCall,
+    Document, Limits, ReplyCheck, ReplyDiagnostic, Stop, ToolCall, ToolSet, Unclosed,
     collector::{Collected, Collector},
-    document::DocumentBuilder,
+    document::DocumentReader,
 };
-use plaincall_syntax::{Dialect, Parser, parse};
+use plaincall_syntax::{Dialect, parse};
 
 /// A block call with these arguments, each a pointer and a value.
 fn text_of(arguments: &[(&str, &str)]) -> String {
@@ -360,14 +360,15 @@ fn ten_thousand_arguments_of_every_shape() {
 /// Checks the names of the calls that a run treats as reasoning, for a text in two pieces split anywhere.
 fn check_leading(text: &str, dialect: &Dialect, expected: &[&str]) {
     for cut in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
-        let mut parser = Parser::new(dialect).expect("a dialect that works");
-        let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
+        let check = ReplyCheck::new(dialect, Unclosed::Reject).expect("a dialect that works");
+        let limits = Limits::for_reading();
+        let reader = DocumentReader::new(dialect, None::<ToolSet>, check, limits);
+        let mut reader = reader.expect("a dialect that works");
         let (before, behind) = text.split_at(cut);
         for chunk in [before, behind] {
-            parser.feed(chunk).for_each(|event| builder.push(&event));
+            reader.feed(chunk);
         }
-        parser.finish().for_each(|event| builder.push(&event));
-        let document = builder.finish();
+        let document = reader.finish(Stop::Broken);
         let warned = document.diagnostics.iter().filter(|diagnostic| {
             diagnostic.code == ReplyDiagnostic::CALL_IN_REASONING && !diagnostic.is_error()
         });

@@ -201,8 +201,10 @@ fn bytes_that_are_not_text() {
     );
 }
 
-fn check() -> ReplyCheck {
-    ReplyCheck::new(&Dialect::auto(), Unclosed::Reject).expect("a dialect that works")
+fn read(text: &str, tools: Option<&ToolSet>) -> Document {
+    let dialect = Dialect::auto();
+    let check = ReplyCheck::new(&dialect, Unclosed::Reject).expect("a dialect that works");
+    Document::read(text, &dialect, tools, check, Stop::Natural).expect("a dialect that works")
 }
 
 #[test]
@@ -221,7 +223,7 @@ fn openai_form() {
         tool_calls,
         skipped,
         ..
-    } = openai_calls(&document(text), check(), Stop::Natural, Some(&set));
+    } = openai_calls(&read(text, Some(&set)));
     assert_eq!(
         serde_json::to_value(&tool_calls).expect("JSON"),
         json!([{"id": "a", "type": "function", "function": {"name": "A", "arguments": "{\"zip\":\"02134\",\"n\":\"5\"}"}}])
@@ -236,8 +238,7 @@ fn openai_form() {
     );
     assert_eq!(skipped[2].reasons, ["Truncated pointer line: x"]);
 
-    let emoji = document("🛠️[a b]\nc🛠️[/end]");
-    let calls = openai_calls(&emoji, check(), Stop::Natural, None);
+    let calls = openai_calls(&read("🛠️[a b]\nc🛠️[/end]", None));
     assert_eq!(
         calls.tool_calls[0]["function"]["arguments"],
         r#"{"raw_args":"b","body":"c"}"#

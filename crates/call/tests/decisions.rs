@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
-use plaincall_call::decision::{DecidedDocument, Decision};
 use plaincall_call::extract::Extractor;
 use plaincall_call::openai::openai_calls;
 use plaincall_call::{
-    Bound, CallError, Document, Effect, Limits, MissingEnd, Parameter, ParameterKind, ReplyCheck,
-    ReplyItem, ReplyReader, Stop, ToolSet, ToolSpec, Unclosed,
+    CallError, DecidedCall, Document, Effect, Limits, MissingEnd, Parameter, ParameterKind,
+    ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, ToolSpec, Unclosed,
 };
 use plaincall_syntax::Dialect;
 
@@ -79,12 +78,7 @@ impl<'t> Case<'t> {
         let mut calls = Vec::new();
         for item in items {
             match item {
-                ReplyItem::Call { call, bound } => {
-                    calls.push((
-                        call.name.clone(),
-                        word(bound.map(|bound: Bound| bound.held)),
-                    ));
-                }
+                ReplyItem::Call(read) => calls.push((read.call.name.clone(), word(read.decision))),
                 ReplyItem::MaybeReasoning { from, .. } => {
                     let late = calls.iter_mut().skip(from);
                     late.for_each(|(_, word)| *word = "maybe-reasoning");
@@ -193,12 +187,10 @@ fn attacks_and_controls() {
         }
         let text = case.text.as_bytes();
         let (dialect, check) = (&case.dialect, case.check());
-        let decided = match tools {
-            Some(tools) => DecidedDocument::with_tools(text, dialect, check, tools, case.stop),
-            None => DecidedDocument::new(text, dialect, check, case.stop),
-        };
+        let given = tools.map(|tools| &**tools);
+        let decided = Document::read(text, dialect, given, check, case.stop);
         let decided = decided.expect("a dialect");
-        let runs: Vec<bool> = decided.decisions.iter().map(Decision::may_run).collect();
+        let runs: Vec<bool> = decided.decided().map(DecidedCall::may_run).collect();
         let expected: Vec<bool> = case
             .expected
             .split(", ")
@@ -209,13 +201,7 @@ fn attacks_and_controls() {
         let row = row.expect("a dialect").row(text);
         let runs: Vec<bool> = row.calls.iter().map(|call| call.may_run).collect();
         expect("a row", format!("{runs:?}"), &format!("{expected:?}"));
-        let document = Document::parse(&case.text, &case.dialect).expect("a dialect");
-        let openai = openai_calls(
-            &document,
-            case.check(),
-            case.stop,
-            tools.map(|tools| &**tools),
-        );
+        let openai = openai_calls(&decided);
         let skipped: Vec<usize> = openai.skipped.iter().map(|call| call.index).collect();
         let runs: Vec<bool> = (0..expected.len())
             .map(|at| !skipped.contains(&at))

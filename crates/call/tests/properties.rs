@@ -3,10 +3,10 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Arguments, Document, Limits, Parameter, ParameterKind, ToolSpec, bind,
-    document::DocumentBuilder, json::coerce, render::flatten,
+    Arguments, Document, Limits, Parameter, ParameterKind, ReplyCheck, Stop, ToolSet, ToolSpec,
+    Unclosed, bind, document::DocumentReader, json::coerce, render::flatten,
 };
-use plaincall_syntax::{Call, Dialect, Parser, ceil_char_boundary, render};
+use plaincall_syntax::{Call, Dialect, ceil_char_boundary, render};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -85,23 +85,19 @@ fn dialects() -> impl Strategy<Value = Dialect> {
 }
 
 fn in_chunks(text: &str, dialect: &Dialect, sizes: &[usize], limits: Limits) -> Document {
-    let mut parser = Parser::new(dialect).expect("a dialect that works");
-    let mut builder = DocumentBuilder::new(dialect, limits);
+    let check = ReplyCheck::new(dialect, Unclosed::Reject).expect("a dialect that works");
+    let reader = DocumentReader::new(dialect, None::<ToolSet>, check, limits);
+    let mut reader = reader.expect("a dialect that works");
     let mut rest = text;
     for &size in sizes.iter().cycle() {
         if rest.is_empty() {
             break;
         }
         let (chunk, left) = rest.split_at(ceil_char_boundary(rest, size.min(rest.len())));
-        for event in parser.feed(chunk) {
-            builder.push(&event);
-        }
+        reader.feed(chunk);
         rest = left;
     }
-    for event in parser.finish() {
-        builder.push(&event);
-    }
-    builder.finish()
+    reader.finish(Stop::Broken)
 }
 
 /// All public information of a document.

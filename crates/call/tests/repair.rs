@@ -57,16 +57,17 @@ fn message(
 ) -> Option<(PromptText, Option<ToolCall>, Vec<ReplyDiagnostic>)> {
     let tools = tools();
     let tools: Vec<&ToolSpec> = tools.iter().collect();
-    let document = Document::parse(reply, dialect).expect("a dialect that works");
     let check = ReplyCheck::new(dialect, Unclosed::Reject).expect("a dialect that works");
-    let mut check = check.without_gate();
-    for call in document.calls() {
-        let Err(error) = check.bind(call, &tools[..], stop) else {
+    let document = Document::read(reply, dialect, &tools[..], check.without_gate(), stop);
+    let document = document.expect("a dialect that works");
+    for read in document.decided() {
+        let Some(error) = read.rejection() else {
             continue;
         };
-        let prompt_text = repair([(call, &error)], &tools[..], dialect);
+        let call = &*read.call;
+        let prompt_text = repair([(call, error)], &tools[..], dialect);
         let problems = match error {
-            CallError::Arguments(problems) => problems,
+            CallError::Arguments(problems) => problems.clone(),
             _ => Vec::new(),
         };
         let prompt_text = prompt_text.expect("a dialect that works");

@@ -69,6 +69,8 @@ pub use plaincall_wire::ReplayError;
 
 /// The number of long bodies that are parsed concurrently. Parsing one may take a hundred megabytes.
 const LONG_BODIES: usize = 2;
+/// The number of long replies that are read concurrently. Each takes a thread, which keeps megabytes.
+const LONG_REPLIES: usize = 2;
 
 /// The settings that apply to a request until it ends, even if [`Gateway::reload`] replaces them meanwhile.
 pub(crate) struct Shared {
@@ -92,6 +94,8 @@ pub(crate) struct Process {
     body_limits: Arc<Semaphore>,
     /// One permit for each long body, which keeps a thread busy.
     long_bodies: Arc<Semaphore>,
+    /// One permit for each long reply, which keeps a thread busy.
+    long_replies: Arc<Semaphore>,
     is_draining: AtomicBool,
     /// Becomes `true` when active requests are cancelled.
     is_stopped: watch::Sender<bool>,
@@ -151,6 +155,7 @@ impl Gateway {
             requests: Arc::new(Semaphore::new(config.limits.concurrent)),
             body_limits: Arc::new(Semaphore::new(config.limits.bodies)),
             long_bodies: Arc::new(Semaphore::new(LONG_BODIES)),
+            long_replies: Arc::new(Semaphore::new(LONG_REPLIES)),
             is_draining: AtomicBool::new(false),
             is_stopped: watch::Sender::new(false),
         });

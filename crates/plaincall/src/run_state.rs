@@ -320,16 +320,16 @@ impl RunState {
                     let id = started.id.into();
                     self.declare(id, started.name.into(), started.dependencies.into(), at);
                 }
-                ReplyItem::Call { call, bound } => {
-                    let index = self.written_call(call.index);
-                    match bound {
+                ReplyItem::Call(read) => {
+                    let index = self.written_call(read.call.index);
+                    match read.bound() {
                         Ok(Bound {
                             tool,
                             arguments,
                             held,
                             ..
                         }) => {
-                            let echo = self.echo_of(|guard| guard.echo_of(&call));
+                            let echo = self.echo_of(|guard| guard.echo_of(&read.call));
                             self.complete(index, tool, &arguments, echo, held, at);
                         }
                         Err(error) => {

@@ -1,6 +1,8 @@
 //! The diagnostics of a text, with help.
 
-use plaincall_call::{Document, ReplyDiagnostic, ToolSet};
+use std::collections::HashSet;
+
+use plaincall_call::{Document, ReplyCheck, ReplyDiagnostic, ToolSet};
 use plaincall_syntax::{CallFormat, Code, Dialect, DialectError, NearMiss, Section};
 use plaincall_syntax::{Severity, Span};
 
@@ -44,7 +46,10 @@ impl Diagnostics {
         dialect: &Dialect,
         run: RunSettings<'_>,
     ) -> Result<Self, DialectError> {
-        let read = |dialect| Document::parse(&source.text, dialect);
+        let read = |dialect| {
+            let check = ReplyCheck::new(dialect, run.unclosed)?;
+            Document::read(&source.text, dialect, run.tools, check, run.stop)
+        };
         let as_given = read(dialect)?;
         // `run` ignores calls in reasoning; everything else is validated as `run` parses it.
         let is_in_reasoning =
@@ -100,7 +105,7 @@ impl Diagnostics {
         };
         let (from_text, problems) = match run.tools {
             None => (document.diagnostics, Vec::new()),
-            Some(tools) => validate(&document, tools),
+            Some(tools) => validate(document, tools),
         };
         let unclosed = rejections.unclosed;
         let is_open_marker = |code| code == Code::StrayReasoningOpen.name();
@@ -200,22 +205,25 @@ pub fn near_misses_outside_calls(text: &str, dialect: &Dialect) -> Vec<String> {
     sentences
 }
 
-/// Returns the remaining diagnostics of the text and those from the tool definitions.
-fn validate(document: &Document, tools: &ToolSet) -> (Vec<ReplyDiagnostic>, Vec<Entry>) {
-    let bound = document.bind(tools);
-    let from_text = bound.text_diagnostics().cloned().collect();
+/// Returns the diagnostics of the text that no definition resolves, and those of the definitions.
+fn validate(document: Document, tools: &ToolSet) -> (Vec<ReplyDiagnostic>, Vec<Entry>) {
     let mut problems = Vec::new();
-    for call in bound.calls() {
-        for problem in call.problems() {
-            let name = (problem.code == ReplyDiagnostic::UNKNOWN_TOOL).then_some(&call.call.name);
+    let mut places = HashSet::new();
+    for read in document.decided() {
+        let call = &read.call;
+        for problem in read.problems() {
+            places.insert((problem.code, problem.span));
+            let name = (problem.code == ReplyDiagnostic::UNKNOWN_TOOL).then_some(&call.name);
             let nearest = name.and_then(|name| tools.nearest(name));
             problems.push(Entry {
-                help: advice(problem.code, Some(call.call.syntax), ""),
+                help: advice(problem.code, Some(call.syntax), ""),
                 suggestion: nearest.map(|tool| tool.name.clone()),
                 diagnostic: problem.clone(),
             });
         }
     }
+    let mut from_text = document.diagnostics;
+    from_text.retain(|one| !places.contains(&(one.code, one.span)));
     (from_text, problems)
 }
 

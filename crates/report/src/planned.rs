@@ -7,9 +7,8 @@ use plaincall::plan::{self, Action, CallIndex, Outcome, Plan, Reply};
 use plaincall::policy::{Order, Policy};
 use plaincall::result::{Because, Cause};
 use plaincall::{Status, Stop};
-use plaincall_call::decision::{DecidedDocument, Decision};
 use plaincall_call::document::Segment as Part;
-use plaincall_call::{ToolCall, ToolSet};
+use plaincall_call::{DecidedCall, Document, ToolSet};
 use plaincall_syntax::Syntax;
 use serde::Serialize;
 
@@ -27,13 +26,12 @@ pub enum Planned {
 
 impl Trace {
     /// Returns the trace of a reply that has not run, if every call that may run succeeds. It has no times.
-    pub fn of_reply(read: &DecidedDocument, tools: Option<&ToolSet>, stop: Stop) -> Self {
-        let calls = read.document.calls().zip(&read.decisions);
+    pub fn of_reply(read: &Document, tools: Option<&ToolSet>, stop: Stop) -> Self {
         let mut trace = Self {
-            calls: calls.map(|(call, it)| planned(call, it, tools)).collect(),
+            calls: read.decided().map(|call| planned(call, tools)).collect(),
             turns: vec![Turn {
                 stop: Some(stop),
-                segments: read.document.segments.iter().filter_map(segment).collect(),
+                segments: read.segments.iter().filter_map(segment).collect(),
                 is_exact: true,
                 ..Turn::default()
             }],
@@ -45,9 +43,9 @@ impl Trace {
     }
 
     /// Takes the consequences of rejected calls from the plan.
-    fn plan(&mut self, read: &DecidedDocument, stop: Stop) {
+    fn plan(&mut self, read: &Document, stop: Stop) {
         let policy = Policy::default();
-        let order = match read.document.syntax {
+        let order = match read.syntax {
             Some(Syntax::Emoji) => policy.emoji_order,
             _ => policy.block_order,
         };
@@ -59,11 +57,12 @@ impl Trace {
                 stop_on_error: order == Order::StopOnError,
             },
         });
-        for (call, decision) in read.document.calls().zip(&read.decisions) {
+        for read in read.decided() {
+            let call = &read.call;
             let Ok(index) = plan.declare(&call.id) else {
                 return;
             };
-            let _ = match &decision.rejection {
+            let _ = match read.rejection() {
                 Some(rejection) => plan.reject(index, rejection.to_string()),
                 None => plan.complete(index, tool, &call.dependencies),
             };
@@ -119,7 +118,8 @@ impl Call {
     }
 }
 
-fn planned(call: &ToolCall, decision: &Decision, tools: Option<&ToolSet>) -> Call {
+fn planned(read: &DecidedCall, tools: Option<&ToolSet>) -> Call {
+    let call = &read.call;
     let tool = tools.and_then(|tools| tools.get(&call.name));
     let ids = call.dependencies.iter().cloned();
     let mut planned = Call {
@@ -129,18 +129,17 @@ fn planned(call: &ToolCall, decision: &Decision, tools: Option<&ToolSet>) -> Cal
         effect: tool.map(|tool| tool.effect),
         dependencies: ids.map(|id| Dependency { id, call: None }).collect(),
         source: call.source().map(str::to_owned),
-        planned: Some(if decision.held.is_some() {
+        planned: Some(if read.held().is_some() {
             Planned::Held
         } else {
             Planned::Ready
         }),
-        held: decision
-            .held
-            .as_ref()
+        held: read
+            .held()
             .map(|suspect| HeldReason::EndMarker(suspect.clone()).to_string()),
         ..Call::default()
     };
-    if let Some(rejection) = &decision.rejection {
+    if let Some(rejection) = read.rejection() {
         planned.reject(rejection.to_string().into());
     }
     planned
@@ -150,8 +149,8 @@ fn segment(part: &Part) -> Option<Segment> {
     Some(match part {
         Part::Text { text, .. } => Segment::Text { text: text.clone() },
         Part::Reasoning { text, .. } => Segment::Reasoning { text: text.clone() },
-        Part::Call(call) => Segment::Call {
-            call: u32::try_from(call.index).ok()?,
+        Part::Call(read) => Segment::Call {
+            call: u32::try_from(read.call.index).ok()?,
         },
         _ => return None,
     })

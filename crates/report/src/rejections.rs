@@ -40,29 +40,22 @@ impl Rejections {
             diagnostics: Vec::new(),
             unclosed: Vec::new(),
         };
-        let mut check = ReplyCheck::new(run.dialect, run.unclosed)?;
         // The decision for a tool that only reads.
-        let mut lenient = check.clone();
+        let mut lenient = ReplyCheck::new(run.dialect, run.unclosed)?;
         let reads = ToolSpec::new("").effect(Effect::Read);
         let mut declared = Vec::new();
-        for call in document.calls() {
-            let tool = run.tools.and_then(|tools| tools.get(&call.name));
-            let decision = match run.tools {
-                Some(tools) => check.may_run_with(call, tools, run.stop),
-                None => check.may_run(call, None, run.stop),
-            };
+        for read in document.decided() {
+            let (call, decision) = (&read.call, &read.decision);
             let lenient_decision = lenient.may_run(call, Some(&reads), run.stop);
-            let is_invalid = run.tools.is_some_and(|tools| match tool {
-                Some(_) => tools.bind(call).is_err(),
-                None => true,
-            });
-            let is_rejected = match run.tools {
+            let is_unusable = match run.tools {
                 Some(_) => decision.is_err(),
-                None => lenient_decision.is_err(),
+                None => {
+                    let is_late = matches!(decision, Err(CallError::MaybeReasoning(_)));
+                    is_late || lenient_decision.is_err()
+                }
             };
-            let is_unusable = is_rejected || is_invalid;
             declared.push(DeclaredCall::new(&call.id, &call.dependencies).invalid(is_unusable));
-            let severity = match (&decision, run.tools) {
+            let severity = match (decision, run.tools) {
                 (Err(error), _) if is_certain(error) => Severity::Error,
                 (Err(_), Some(_)) => Severity::Error,
                 _ => Severity::Warning,
@@ -91,7 +84,7 @@ impl Rejections {
     fn push_decision(
         &mut self,
         call: &ToolCall,
-        decision: Result<Option<SuspectMarker>, CallError>,
+        decision: &Result<Option<SuspectMarker>, CallError>,
         severity: Severity,
     ) {
         let is_closed = call.termination == Termination::Explicit;
@@ -115,18 +108,15 @@ impl Rejections {
                 let message = format!("{suspect}: in a run, this call needs approval");
                 (END_MARKER_IN_VALUE, Severity::Warning, message)
             }
-            // The document and the tool definitions report all other errors.
-            Ok(None) | Err(CallError::Malformed(_) | CallError::DuplicateId(_)) if is_closed => {
-                return;
-            }
-            Ok(None) | Err(CallError::Malformed(_) | CallError::DuplicateId(_)) => {
+            Err(error) if !is_reported(error) => (NOT_CLOSED, severity, error.to_string()),
+            Ok(None) | Err(_) if is_closed => return,
+            Ok(None) | Err(_) => {
                 let message = match call.termination {
                     Termination::NextCall => "the next call starts before this call is closed",
                     _ => "the text ends before this call is closed",
                 };
                 (NOT_CLOSED, Severity::Warning, message.to_owned())
             }
-            Err(error) => (NOT_CLOSED, severity, error.to_string()),
         };
         self.push(code, severity, call, Section::Complete, message);
     }
@@ -154,6 +144,17 @@ pub(crate) fn diagnostic(
     message: String,
 ) -> ReplyDiagnostic {
     ReplyDiagnostic::new(code, severity, section, span, message)
+}
+
+/// Returns whether the diagnostics of the text or of the definition report an error.
+fn is_reported(error: &CallError) -> bool {
+    matches!(
+        error,
+        CallError::Malformed(_)
+            | CallError::DuplicateId(_)
+            | CallError::Arguments(_)
+            | CallError::UnknownTool(_)
+    )
 }
 
 /// Returns whether a call of any tool is rejected.

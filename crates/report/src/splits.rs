@@ -2,8 +2,8 @@
 
 use std::{fmt, mem};
 
-use plaincall_call::{Limits, document::DocumentBuilder};
-use plaincall_syntax::{ByteParser, Dialect, DialectError};
+use plaincall_call::{Limits, ReplyCheck, Stop, ToolSet, Unclosed, document::DocumentReader};
+use plaincall_syntax::{Dialect, DialectError};
 
 /// The largest chunk size tried, in bytes. Every smaller size is tried too.
 const MAX_CHUNK: usize = 64;
@@ -151,17 +151,16 @@ impl<'t> SplitCheck<'t> {
 
 /// Parses a text that arrives in chunks and returns its document as JSON.
 fn document(bytes: &[u8], splits: &[usize], dialect: &Dialect) -> Result<String, DialectError> {
-    let mut parser = ByteParser::new(dialect)?;
-    let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
+    let check = ReplyCheck::new(dialect, Unclosed::Reject)?;
+    let limits = Limits::for_reading();
+    let mut reader = DocumentReader::new(dialect, None::<ToolSet>, check, limits)?;
     let mut from = 0;
     for &to in splits.iter().chain([&bytes.len()]) {
         let chunk = bytes.get(mem::replace(&mut from, to)..to);
-        let events = parser.feed(chunk.unwrap_or_default());
-        events.for_each(|event| builder.push(&event));
+        reader.feed(chunk.unwrap_or_default());
     }
-    parser.finish().for_each(|event| builder.push(&event));
     // All keys of a document are strings.
-    Ok(serde_json::to_string(&builder.finish()).unwrap_or_default())
+    Ok(serde_json::to_string(&reader.finish(Stop::Broken)).unwrap_or_default())
 }
 
 #[cfg(test)]

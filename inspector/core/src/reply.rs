@@ -1,6 +1,5 @@
 //! The interpretation of a reply, and its calls.
 
-use plaincall_call::document::BoundCall;
 use plaincall_call::grammar::Engine;
 use plaincall_call::{Argument, Arguments, ToolCall, ToolSpec};
 use plaincall_report::diagnostics::{Diagnostics, Entry};
@@ -104,18 +103,19 @@ pub(crate) fn calls(inspected: &Inspected) -> Result<Calls, String> {
     let read = inspected.decided()?;
     let mut counter = Counter::new(inspected.source.text.as_bytes());
     let mut views = Vec::new();
-    for (call, decision) in read.document.calls().zip(&read.decisions) {
+    for read in read.decided() {
+        let call = &read.call;
         let tool = run.tools.and_then(|tools| tools.get(&call.name));
-        let bound = run.tools.map(|tools| BoundCall::new(call, tools));
-        let bound = bound.and_then(|bound| bound.arguments.ok());
-        let problems = decision.problems.iter().map(|it| it.message.clone());
+        let bound = read.binding.as_ref();
+        let bound = bound.and_then(|binding| binding.arguments.as_deref().ok());
+        let problems = read.errors().map(|it| it.message.clone());
         views.push(CallView {
             start: call.span.start,
             line: counter.position(call.span.start).0,
             syntax: call.syntax.name(),
             termination: call.termination.name(),
             is_id_automatic: call.is_id_automatic,
-            values: values(call, tool, bound.as_ref()),
+            values: values(call, tool, bound),
             problems: problems.collect(),
         });
     }

@@ -1,6 +1,6 @@
 //! The input of the page: a text, its dialect and its tools.
 
-use plaincall_call::decision::DecidedDocument;
+use plaincall_call::Document;
 use plaincall_call::definitions::read_tool_definitions;
 use plaincall_call::{ReplyCheck, Stop, ToolSet, Unclosed};
 use plaincall_config::DialectOptions;
@@ -76,18 +76,15 @@ impl Inspected {
         ReplyCheck::new(&self.dialect, self.unclosed).map_err(|error| error.to_string())
     }
 
-    pub(crate) fn decided(&self) -> Result<DecidedDocument, String> {
-        let (text, dialect, check) = (self.source.text.as_bytes(), &self.dialect, self.check()?);
-        match &self.tools {
-            Some(tools) => DecidedDocument::with_tools(text, dialect, check, tools, self.stop),
-            None => DecidedDocument::new(text, dialect, check, self.stop),
-        }
-        .map_err(|error| error.to_string())
+    pub(crate) fn decided(&self) -> Result<Document, String> {
+        let (text, tools) = (&self.source.text, self.tools.as_ref());
+        let read = Document::read(text, &self.dialect, tools, self.check()?, self.stop);
+        read.map_err(|error| error.to_string())
     }
 
     /// Returns the dialect of texts for the model: that of the first call, or else of blocks.
     pub(crate) fn one_syntax(&self) -> Result<Dialect, String> {
-        let syntax = self.decided()?.document.syntax.unwrap_or(Syntax::Block);
+        let syntax = self.decided()?.syntax.unwrap_or(Syntax::Block);
         Ok(self.dialect.for_syntax(syntax))
     }
 

@@ -34,12 +34,12 @@ pub(crate) struct GrammarView {
 
 pub(crate) fn tool_calls(inspected: &Inspected) -> Result<JsonView, String> {
     let (run, read) = (inspected.run(), inspected.decided()?);
-    let found = openai_calls(&read.document, inspected.check()?, run.stop, run.tools);
+    let found = openai_calls(&read);
     let skipped = found.skipped.into_iter().map(|call| Skipped {
         id: call.id,
         reasons: call.reasons,
     });
-    let calls = read.document.calls();
+    let calls = read.calls();
     Ok(JsonView {
         tool_calls: found.tool_calls,
         skipped: skipped.collect(),

@@ -73,21 +73,6 @@ const ANY_REASON: &str = "any reason";
 /// reported for a call that each entry point rejects.
 pub(crate) const KNOWN: &[Known] = &[
     Known {
-        entry_points: &[
-            "document",
-            "planned",
-            "extract",
-            "table",
-            "parse",
-            "serve, text, chat",
-            "serve, text, messages",
-            "serve, text, responses",
-        ],
-        expected: ANY_REASON,
-        found: "maybe-reasoning",
-        reason: "where the whole text is read first, a lone reasoning end marker is reported instead of another reason",
-    },
-    Known {
         entry_points: &["reader", "document", "extract", "table", "parse"],
         expected: "duplicate-id",
         found: ANY_REASON,

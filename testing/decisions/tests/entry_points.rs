@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use plaincall_call::decision::DecidedDocument;
 use plaincall_call::extract::Extractor;
 use plaincall_call::openai::openai_calls;
 use plaincall_call::{Document, Limits, ReplyCheck, ReplyItem, ReplyReader, Unclosed};
@@ -132,11 +131,10 @@ fn read(tools: &Tools, reply: &Reply, piece: usize) -> Seen {
     let mut decisions = Vec::new();
     for item in items {
         match item {
-            ReplyItem::Call { call, bound } => {
-                let bound = bound.as_ref();
-                let arguments = bound.ok().map(|bound| bound.arguments.to_value());
-                let held = bound.map(|bound| bound.held.as_ref());
-                decisions.push(Decision::of(&call.name, arguments, held));
+            ReplyItem::Call(read) => {
+                let arguments = read.decision.is_ok().then(|| read.value()).flatten();
+                let held = read.decision.as_ref().map(Option::as_ref);
+                decisions.push(Decision::of(&read.call.name, arguments, held));
             }
             ReplyItem::MaybeReasoning { from, error } => {
                 for decision in &mut decisions[from..] {
@@ -161,25 +159,20 @@ fn reader_in_pieces(tools: &Tools, reply: &Reply) -> Seen {
     read(tools, reply, 3)
 }
 
-fn decided(tools: &Tools, reply: &Reply) -> DecidedDocument {
+fn decided(tools: &Tools, reply: &Reply) -> Document {
     let dialect = reply.dialect().for_reply();
-    let text = reply.text.as_bytes();
-    let check = reply_check(reply);
-    DecidedDocument::with_tools(text, &dialect, check, &tools.set, reply.stop()).unwrap()
+    let (check, tools) = (reply_check(reply), Some(&*tools.set));
+    Document::read(&reply.text, &dialect, tools, check, reply.stop()).unwrap()
 }
 
 /// `parse` of a toolbox, in Python and npm. It also returns the arguments of rejected calls.
 pub(crate) fn document(tools: &Tools, reply: &Reply) -> Seen {
     let read = decided(tools, reply);
-    let calls = read.document.calls().zip(&read.decisions);
-    let decisions = calls.map(|(call, decision)| {
-        let decided = match &decision.rejection {
-            Some(error) => Err(error),
-            None => Ok(decision.held.as_ref()),
-        };
+    let decisions = read.decided().map(|read| {
+        let decided = read.decision.as_ref().map(Option::as_ref);
         Decision {
-            arguments: decision.arguments.clone(),
-            ..Decision::of(&call.name, None, decided)
+            arguments: read.value(),
+            ..Decision::of(&read.call.name, None, decided)
         }
     });
     decisions.collect::<Vec<_>>().into()
@@ -189,12 +182,9 @@ pub(crate) fn document(tools: &Tools, reply: &Reply) -> Seen {
 fn planned(tools: &Tools, reply: &Reply) -> Seen {
     let read = decided(tools, reply);
     let trace = Trace::of_reply(&read, Some(&tools.set), reply.stop());
-    let calls = trace.calls.iter().zip(&read.decisions);
-    let decisions = calls.map(|(call, decision)| match call.planned {
-        Some(_) => {
-            let held = decision.held.as_ref();
-            Decision::of(&call.name, decision.arguments.clone(), Ok(held))
-        }
+    let calls = trace.calls.iter().zip(read.decided());
+    let decisions = calls.map(|(call, read)| match call.planned {
+        Some(_) => Decision::of(&call.name, read.value(), Ok(read.held())),
         None => Decision::rejected(&call.name, call.error.as_deref().map(str::to_owned)),
     });
     decisions.collect::<Vec<_>>().into()
@@ -233,13 +223,10 @@ fn extract(tools: &Tools, reply: &Reply) -> Seen {
 
 /// `parse --format openai`.
 fn openai(tools: &Tools, reply: &Reply) -> Seen {
-    let document = Document::parse(&reply.text, &reply.dialect().for_reply()).unwrap();
-    let found = openai_calls(
-        &document,
-        reply_check(reply),
-        reply.stop(),
-        Some(&tools.set),
-    );
+    let dialect = reply.dialect().for_reply();
+    let (check, tools) = (reply_check(reply).without_gate(), Some(&*tools.set));
+    let document = Document::read(&reply.text, &dialect, tools, check, reply.stop()).unwrap();
+    let found = openai_calls(&document);
     let mut valid = found.tool_calls.iter();
     let decisions = document.calls().map(|call| {
         let skipped = found

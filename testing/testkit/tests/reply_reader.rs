@@ -37,8 +37,10 @@ fn tools(document: &Document) -> ToolSet {
 }
 
 /// A call as a line.
-fn call_line(index: usize, bound: Result<&Bound, &CallError>) -> String {
-    let bound = bound.map(|bound| (bound.tool, bound.arguments.to_value(), &bound.held));
+fn call_line(index: usize, bound: &Result<Bound, CallError>) -> String {
+    let bound = bound
+        .as_ref()
+        .map(|bound| (bound.tool, bound.arguments.to_value(), &bound.held));
     format!("call: {index} {bound:?}")
 }
 
@@ -56,8 +58,8 @@ fn lines<'i>(items: impl Iterator<Item = ReplyItem<'i>>) -> Vec<String> {
                 text,
             } => (format!("{call} {pointer:?}"), text),
             ReplyItem::Event(_) => continue,
-            ReplyItem::Call { call, bound } => {
-                lines.push(call_line(call.index, bound.as_ref()));
+            ReplyItem::Call(read) => {
+                lines.push(call_line(read.call.index, &read.bound()));
                 last.clear();
                 continue;
             }
@@ -100,10 +102,10 @@ fn check(text: &str, dialect: &Dialect) {
     let reader = ReplyReader::new(dialect, tools.clone(), rule.clone(), limits).expect(WORKS);
     for stop in STOPS {
         let whole = read(&reader, &[text.as_bytes()], stop);
-        let mut rule = rule.clone();
-        let calls: Vec<String> = document
-            .calls()
-            .map(|call| call_line(call.index, rule.bind(call, &tools, stop).as_ref()))
+        let read_whole = Document::read(text, dialect, &tools, rule.clone(), stop).expect(WORKS);
+        let calls: Vec<String> = read_whole
+            .decided()
+            .map(|read| call_line(read.call.index, &read.bound()))
             .collect();
         // No call of a whole text has started when its end of reasoning is read.
         let mut decided = items(&reader, &[text.as_bytes()], stop);

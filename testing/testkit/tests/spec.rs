@@ -6,7 +6,8 @@
     reason = "a panic is how a test fails"
 )]
 
-use plaincall_call::{Document, ToolSet, ToolSpec};
+use plaincall_call::{Document, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed};
+use plaincall_syntax::Dialect;
 use plaincall_testkit::examples::{self, Operation};
 use serde_json::Value;
 
@@ -50,7 +51,7 @@ fn calls_are_as_specified() {
         let document =
             Document::parse(&example.input, &example.dialect).expect("the dialect works");
         let found: Value = if let Some(schema) = example.expectation("schema") {
-            read_by(&document, schema)
+            read_by(&document, &example.input, &example.dialect, schema)
         } else {
             let document = serde_json::to_value(&document).expect("a document is always JSON");
             let segments = document["segments"].as_array().expect("segments");
@@ -75,7 +76,7 @@ fn calls_are_as_specified() {
 }
 
 /// Each call as its wire form has it where the schema of its tool is known, and its `problems`.
-fn read_by(document: &Document, schema: &str) -> Value {
+fn read_by(document: &Document, text: &str, dialect: &Dialect, schema: &str) -> Value {
     let schema = serde_json::from_str(schema).expect("a schema is JSON");
     let mut tools = ToolSet::default();
     for call in document.calls() {
@@ -85,10 +86,12 @@ fn read_by(document: &Document, schema: &str) -> Value {
         // Several calls may name one tool.
         let _ = tools.add(tool);
     }
-    let bound = document.bind(&tools);
-    let calls = bound.calls().iter().map(|call| {
+    let check = ReplyCheck::new(dialect, Unclosed::Reject).expect("a dialect");
+    let document = Document::read(text, dialect, Some(&tools), check, Stop::Natural);
+    let document = document.expect("a dialect");
+    let calls = document.decided().map(|call| {
         let mut wire = serde_json::to_value(call).expect("a call is always JSON");
-        if let Err(problems) = &call.arguments {
+        if let Err(problems) = &call.binding.as_ref().expect("definitions").arguments {
             let messages = problems.iter().map(ToString::to_string);
             wire["problems"] = messages.collect::<Vec<_>>().into();
         }

@@ -1,8 +1,7 @@
 //! A complete text with its calls, as JSON of the host.
 
-use plaincall_call::decision::{DecidedDocument, Decision};
 use plaincall_call::document::Segment;
-use plaincall_call::{ReplyDiagnostic, ToolCall};
+use plaincall_call::{DecidedCall, Document, ReplyDiagnostic};
 use plaincall_syntax::{ByteParser, Dialect, EventKind, Syntax};
 use serde::Serialize;
 use serde_json::Value;
@@ -81,12 +80,15 @@ impl<'d> DiagnosticView<'d> {
     }
 }
 
-fn diagnostics(found: &[ReplyDiagnostic]) -> Vec<DiagnosticView<'_>> {
-    found.iter().map(DiagnosticView::new).collect()
+fn diagnostics<'d>(
+    found: impl IntoIterator<Item = &'d ReplyDiagnostic>,
+) -> Vec<DiagnosticView<'d>> {
+    found.into_iter().map(DiagnosticView::new).collect()
 }
 
 impl<'d> CallView<'d> {
-    pub(crate) fn new(call: &'d ToolCall, decision: &'d Decision) -> Self {
+    pub(crate) fn new(read: &'d DecidedCall) -> Self {
+        let call = &*read.call;
         Self {
             kind: "call",
             index: call.index,
@@ -94,11 +96,11 @@ impl<'d> CallView<'d> {
             id: &call.id,
             is_id_automatic: call.is_id_automatic,
             dependencies: &call.dependencies,
-            arguments_json: decision.arguments.as_ref().map(Value::to_string),
-            problems: diagnostics(&decision.problems),
-            rejection: decision.rejection.as_ref().map(ToString::to_string),
-            held: decision.held.as_ref().map(ToString::to_string),
-            may_run: decision.may_run(),
+            arguments_json: read.value().as_ref().map(Value::to_string),
+            problems: diagnostics(read.errors()),
+            rejection: read.rejection().map(ToString::to_string),
+            held: read.held().map(ToString::to_string),
+            may_run: read.may_run(),
             diagnostics: diagnostics(&call.diagnostics),
             syntax: call.syntax.name(),
             termination: call.termination.name(),
@@ -135,11 +137,10 @@ pub(crate) fn check_calls(text: &[u8], dialect: &Dialect) -> Result<(), Error> {
 /// Writes a document.
 pub(crate) fn write_document(
     output: &mut Vec<u8>,
-    read: &DecidedDocument,
+    read: &Document,
     text: &[u8],
 ) -> Result<(), Error> {
-    let mut decisions = read.decisions.iter();
-    let segments = read.document.segments.iter().filter_map(|segment| {
+    let segments = read.segments.iter().filter_map(|segment| {
         let span = segment.span();
         let part = |kind, part| {
             let source = text.get(span.range()).unwrap_or_default();
@@ -154,15 +155,12 @@ pub(crate) fn write_document(
         match segment {
             Segment::Text { text, .. } => part("text", text),
             Segment::Reasoning { text, .. } => part("reasoning", text),
-            Segment::Call(call) => {
-                let view = CallView::new(call, decisions.next()?);
-                Some(SegmentView::Call(Box::new(view)))
-            }
+            Segment::Call(read) => Some(SegmentView::Call(Box::new(CallView::new(read)))),
             _ => None,
         }
     });
     let view = DocumentView {
-        syntax: read.document.syntax.map(Syntax::name),
+        syntax: read.syntax.map(Syntax::name),
         segments: segments.collect(),
         diagnostics: diagnostics(&read.diagnostics),
     };

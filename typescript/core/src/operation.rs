@@ -1,6 +1,5 @@
 //! The operations that are not called often: each has JSON options, and some have a text.
 
-use plaincall_call::decision::DecidedDocument;
 use plaincall_call::{DialectOptions, Document, ReplyCheck, Stop, Unclosed};
 use plaincall_syntax::ByteParser;
 use serde::{Deserialize, Serialize};
@@ -133,7 +132,7 @@ pub(crate) fn perform(state: &mut State, json: &[u8], text: &[u8]) -> Result<(),
             let dialect = dialect(&options)?;
             check_calls(text, &dialect)?;
             let check = ReplyCheck::new(&dialect, Unclosed::Reject).map_err(Error::dialect)?;
-            let read = DecidedDocument::new(text, &dialect, check, stop.into());
+            let read = Document::read(text, &dialect, None::<&ToolSet>, check, stop.into());
             write_document(&mut state.output, &read.map_err(Error::dialect)?, text)
         }
         Operation::NearMisses { dialect: options } => {

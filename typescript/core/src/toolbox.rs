@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use plaincall_call::decision::{DecidedDocument, Decision};
 use plaincall_call::definitions::read_tool_definitions;
 use plaincall_call::grammar::{Choice, Engine, GrammarOptions, grammar};
 use plaincall_call::history::{
@@ -262,10 +261,11 @@ impl Tools {
         Ok(Reader { reader })
     }
 
-    fn decided(&self, text: &[u8], stop: StopOption) -> Result<DecidedDocument, Error> {
+    fn decided(&self, text: &[u8], stop: StopOption) -> Result<Document, Error> {
         check_calls(text, &self.dialect)?;
         let check = self.check.clone();
-        let read = DecidedDocument::with_tools(text, &self.dialect, check, &self.set, stop.into());
+        let tools = Some(&*self.set);
+        let read = Document::read(text, &self.dialect, tools, check, stop.into());
         read.map_err(Error::dialect)
     }
 
@@ -299,9 +299,10 @@ impl Tools {
                 write_document(output, &self.decided(text, *stop)?, text)
             }
             ToolsOperation::Repair { stop, .. } => {
+                let source = ModelText::new(String::from_utf8_lossy(text));
                 let message = self
                     .decided(text, *stop)?
-                    .repair(&self.set, &self.dialect)
+                    .repair(&source, &self.set, &self.dialect)
                     .map_err(Error::dialect)?;
                 write(output, &message.as_ref().map(PromptText::text))
             }
@@ -424,27 +425,22 @@ impl Part {
 
 impl Reader {
     pub(crate) fn feed(&mut self, output: &mut Vec<u8>, chunk: &[u8]) -> Result<(), Error> {
-        let tools = Arc::clone(self.reader.tools());
-        write_items(output, &tools, self.reader.feed(chunk))
+        write_items(output, self.reader.feed(chunk).collect())
     }
 
     fn finish(&mut self, output: &mut Vec<u8>, stop: Stop) -> Result<(), Error> {
-        let tools = Arc::clone(self.reader.tools());
-        write_items(output, &tools, self.reader.finish(stop).items)
+        write_items(output, self.reader.finish(stop).items)
     }
 }
 
-fn write_items<'i>(
-    output: &mut Vec<u8>,
-    tools: &ToolSet,
-    items: impl IntoIterator<Item = ReplyItem<'i>>,
-) -> Result<(), Error> {
+fn write_items(output: &mut Vec<u8>, mut items: Vec<ReplyItem<'_>>) -> Result<(), Error> {
+    // Nothing of this chunk has been used yet.
+    ReplyItem::reject_reasoning(&mut items);
     for item in items {
         match item {
             ReplyItem::Event(event) => events::write(output, &event)?,
-            ReplyItem::Call { call, bound } => {
-                let decision = Decision::with_tools(&call, tools, bound);
-                events::write_call(output, &CallView::new(&call, &decision), call.span)?;
+            ReplyItem::Call(read) => {
+                events::write_call(output, &CallView::new(&read), read.call.span)?;
             }
             _ => {}
         }

@@ -128,8 +128,8 @@ impl Read {
                 pointer,
                 text: text.into_owned(),
             },
-            TurnEvent::Reply(ReplyItem::Call { call, .. }) => {
-                self.calls.push((number(call.index), call));
+            TurnEvent::Reply(ReplyItem::Call(read)) => {
+                self.calls.push((number(read.call.index), read.call));
                 return None;
             }
             _ => return None,

@@ -13,6 +13,11 @@ pub trait ToolLookup {
     /// Returns all tools in order.
     fn specs(&self) -> impl Iterator<Item = &ToolSpec>;
 
+    /// Returns whether the definitions are known. If not, calls are read without them.
+    fn are_known(&self) -> bool {
+        true
+    }
+
     /// Returns the message for an unknown name: the available tools, and the nearest one as a suggestion.
     fn unknown(&self, name: &str) -> String {
         unknown_tool(name, self.specs().map(|tool| tool.name.as_str()))
@@ -27,6 +32,10 @@ impl<T: ToolLookup + ?Sized> ToolLookup for &T {
     fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         T::specs(self)
     }
+
+    fn are_known(&self) -> bool {
+        T::are_known(self)
+    }
 }
 
 impl<T: ToolLookup> ToolLookup for Arc<T> {
@@ -36,6 +45,10 @@ impl<T: ToolLookup> ToolLookup for Arc<T> {
 
     fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         T::specs(self)
+    }
+
+    fn are_known(&self) -> bool {
+        T::are_known(self)
     }
 }
 
@@ -47,5 +60,20 @@ impl ToolLookup for [&ToolSpec] {
 
     fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.iter().map(|tool| &**tool)
+    }
+}
+
+/// `None` if the definitions are not known.
+impl<T: ToolLookup> ToolLookup for Option<T> {
+    fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
+        self.as_ref()?.find(name)
+    }
+
+    fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.iter().flat_map(T::specs)
+    }
+
+    fn are_known(&self) -> bool {
+        self.is_some()
     }
 }

@@ -5,11 +5,9 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
-use crate::bind::{bind, bind_arguments};
-use crate::call::{ToolCall, problems_of_text};
+use crate::bind::bind_arguments;
 use crate::flatten::flatten;
 use crate::nearest::nearest_name;
-use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::spec_error::SpecError;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
@@ -58,18 +56,6 @@ impl ToolSet {
         self.tools.iter()
     }
 
-    /// Validates a call against its tool, as [`bind`] does.
-    ///
-    /// # Errors
-    /// Returns all errors at once; for an unknown tool `unknown_tool` and the errors of the text.
-    pub fn bind(&self, call: &ToolCall) -> Result<Arguments, Vec<ReplyDiagnostic>> {
-        if let Some(tool) = self.get(&call.name) {
-            return bind(tool, call);
-        }
-        let unknown = std::iter::once(self.problem(call));
-        Err(unknown.chain(problems_of_text(call)).collect())
-    }
-
     /// Returns why a call with these arguments cannot run with these tools, as a sentence for the model. Returns `None` if it
     /// can.
     pub(crate) fn mismatch(&self, name: &str, arguments: &Map<String, Value>) -> Option<String> {
@@ -100,11 +86,6 @@ impl ToolSet {
 
     fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.name.as_str())
-    }
-
-    pub(crate) fn problem(&self, call: &ToolCall) -> ReplyDiagnostic {
-        let message = self.unknown(&call.name);
-        ReplyDiagnostic::of_definition(ReplyDiagnostic::UNKNOWN_TOOL, "", call.header_span, message)
     }
 }
 

@@ -7,13 +7,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plaincall_call::{
-    Document, Limits, ReplyCheck, Stop, ToolSet, Unclosed,
-    collector::{Collected, Collector},
-    document::{BoundCall, BoundDocument, DocumentBuilder},
-    openai::openai_calls,
+    Document, Limits, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, Unclosed,
+    document::DocumentReader, openai::openai_calls,
 };
-use plaincall_syntax::{ByteParser, Dialect, Event};
-use serde::Serialize;
+use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
 use crate::commands::parse::jsonl::{Answer, read_line};
@@ -127,14 +124,6 @@ struct Parse<'o> {
     tools: Option<ToolSet>,
 }
 
-/// The output for a document. With definitions, its calls are validated.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Wire<'d> {
-    Text(&'d Document),
-    Bound(BoundDocument<'d>),
-}
-
 impl<'o> Parse<'o> {
     fn new(options: &'o ParseOptions, is_terminal: bool) -> Result<Self, Failure> {
         let format = match options.format {
@@ -154,7 +143,8 @@ impl<'o> Parse<'o> {
         Ok(Self {
             options,
             format,
-            check: ReplyCheck::new(&dialect, Unclosed::Reject)?,
+            // Nobody approves a call here.
+            check: ReplyCheck::new(&dialect, Unclosed::Reject)?.without_gate(),
             dialect,
             tools: options.schema.load(Some(&options.files))?.0,
         })
@@ -162,22 +152,20 @@ impl<'o> Parse<'o> {
 
     fn parse_input(&self, input: Input, output: &mut Output) -> Outcome {
         let chunk = self.options.chunk;
-        if self.options.events {
-            return self.events(input, output);
-        }
         let stop = stop_at_end(self.options.complete, input.is_file);
+        if self.options.events {
+            return self.events(input, stop, output);
+        }
         if self.options.jsonl {
             return self.lines(input, stop, output);
         }
         match self.format {
             ParseFormat::Json => {
-                let document = read(input, &self.dialect, chunk)?;
-                output.json_line(&self.wire(&document))?;
+                output.json_line(&self.read(input, stop)?)?;
                 Ok(Status::Success)
             }
             ParseFormat::Openai => {
-                let document = read(input, &self.dialect, chunk)?;
-                let (tool_calls, status) = self.openai(&document, stop, "");
+                let (tool_calls, status) = openai(&self.read(input, stop)?, "");
                 output.json_line(&tool_calls)?;
                 Ok(status)
             }
@@ -195,40 +183,50 @@ impl<'o> Parse<'o> {
         }
     }
 
-    fn events(&self, input: Input, output: &mut Output) -> Outcome {
-        let mut parser = ByteParser::new(&self.dialect)?;
-        let mut collector = Collector::new(Limits::for_reading());
+    fn events(&self, input: Input, stop: Stop, output: &mut Output) -> Outcome {
+        let (tools, check) = (self.tools.as_ref(), self.check.clone());
+        let reader = ReplyReader::new(&self.dialect, tools, check, Limits::for_reading())?;
+        let mut reader = reader.with_events();
         input.for_each_chunk(self.options.chunk, |bytes| {
-            for event in parser.feed(bytes) {
-                self.event(&event, &mut collector, output)?;
+            for item in reader.feed(bytes) {
+                self.event(&item, output)?;
             }
             output.flush()
         })?;
-        for event in parser.finish() {
-            self.event(&event, &mut collector, output)?;
+        for item in reader.finish(stop).items {
+            self.event(&item, output)?;
         }
         Ok(Status::Success)
     }
 
-    /// Prints an event. After the end of a call, also prints the call and its problems, if definitions are loaded.
-    fn event(
-        &self,
-        event: &Event<'_>,
-        collector: &mut Collector,
-        output: &mut Output,
-    ) -> Result<(), Failure> {
-        output.json_line(&EventLine::of_event(event))?;
-        let Some(tools) = &self.tools else {
-            return Ok(());
-        };
-        let Some(Collected::Finished(call)) = collector.push(event) else {
-            return Ok(());
-        };
-        let bound = BoundCall::new(&call, tools);
-        for problem in bound.problems() {
-            output.json_line(&EventLine::of_diagnostic(problem))?;
+    /// Prints an event; after the end of a call, if definitions are loaded, also the call and its problems.
+    fn event(&self, item: &ReplyItem<'_>, output: &mut Output) -> Result<(), Failure> {
+        match item {
+            ReplyItem::Event(event) => output.json_line(&EventLine::of_event(event)),
+            ReplyItem::Call(read) if self.tools.is_some() => {
+                for problem in read.problems() {
+                    output.json_line(&EventLine::of_diagnostic(problem))?;
+                }
+                output.json_line(&EventLine::of_call(read))
+            }
+            _ => Ok(()),
         }
-        output.json_line(&EventLine::of_call(&bound))
+    }
+
+    /// Returns the reader of a document.
+    fn reader(&self) -> Result<DocumentReader<Option<&ToolSet>>, Failure> {
+        let (tools, check) = (self.tools.as_ref(), self.check.clone());
+        let reader = DocumentReader::new(&self.dialect, tools, check, Limits::for_reading());
+        Ok(reader?)
+    }
+
+    fn read(&self, input: Input, stop: Stop) -> Result<Document, Failure> {
+        let mut reader = self.reader()?;
+        input.for_each_chunk(self.options.chunk, |bytes| {
+            reader.feed(bytes);
+            Ok(())
+        })?;
+        Ok(reader.finish(stop))
     }
 
     fn lines(&self, input: Input, stop: Stop, output: &mut Output) -> Outcome {
@@ -236,21 +234,21 @@ impl<'o> Parse<'o> {
         let mut line = Vec::new();
         let mut number = 0_u64;
         let mut status = Status::Success;
+        let reader = self.reader()?;
         while lines.next_line(&mut line)? {
             number += 1;
             let place = format!("line {number}: ");
             let (id, text) = read_line(&line);
             match text {
                 Ok(text) => {
-                    let document = Document::parse(&text, &self.dialect);
-                    let document = document?;
+                    let document = reader.read(&*text, stop);
                     if self.format == ParseFormat::Openai {
-                        let (tool_calls, call_status) = self.openai(&document, stop, &place);
+                        let (tool_calls, call_status) = openai(&document, &place);
                         let body = json!({"tool_calls": tool_calls});
                         output.json_line(&Answer { id, body })?;
                         status = status.and(call_status);
                     } else {
-                        let body = self.wire(&document);
+                        let body = document;
                         output.json_line(&Answer { id, body })?;
                     }
                 }
@@ -266,55 +264,34 @@ impl<'o> Parse<'o> {
         }
         Ok(status)
     }
-
-    fn wire<'d>(&self, document: &'d Document) -> Wire<'d> {
-        match &self.tools {
-            None => Wire::Text(document),
-            Some(tools) => Wire::Bound(document.bind(tools)),
-        }
-    }
-
-    /// Returns the `tool_calls` array. Reports skipped calls, each message prefixed with `place`.
-    fn openai(&self, document: &Document, stop: Stop, place: &str) -> (Vec<Value>, Status) {
-        let tools = self.tools.as_ref();
-        let calls = openai_calls(document, self.check.clone(), stop, tools);
-        let mut status = Status::Success;
-        for call in document.calls() {
-            let problem = match calls
-                .skipped
-                .iter()
-                .find(|skipped| skipped.index == call.index)
-            {
-                Some(skipped) => {
-                    format!("was skipped: {}", skipped.reasons.join("; "))
-                }
-                None if call.dependencies.is_empty() => continue,
-                None => format!(
-                    "was printed without its dependencies, which `tool_calls` cannot express: `{}`",
-                    call.dependencies.join("`, `")
-                ),
-            };
-            status = Status::Failed;
-            print_error(&format!(
-                "{place}call {} ({}, id {}) {problem}",
-                call.index + 1,
-                call.name.escape_debug(),
-                call.id.escape_debug(),
-            ));
-        }
-        (calls.tool_calls, status)
-    }
 }
 
-/// Parses an input to a document.
-fn read(input: Input, dialect: &Dialect, chunk: Option<NonZeroUsize>) -> Result<Document, Failure> {
-    let mut parser = ByteParser::new(dialect)?;
-    let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
-    input.for_each_chunk(chunk, |bytes| {
-        let events = parser.feed(bytes);
-        events.for_each(|event| builder.push(&event));
-        Ok(())
-    })?;
-    parser.finish().for_each(|event| builder.push(&event));
-    Ok(builder.finish())
+/// Returns the `tool_calls` array. Reports skipped calls, each message prefixed with `place`.
+fn openai(document: &Document, place: &str) -> (Vec<Value>, Status) {
+    let calls = openai_calls(document);
+    let mut status = Status::Success;
+    for call in document.calls() {
+        let problem = match calls
+            .skipped
+            .iter()
+            .find(|skipped| skipped.index == call.index)
+        {
+            Some(skipped) => {
+                format!("was skipped: {}", skipped.reasons.join("; "))
+            }
+            None if call.dependencies.is_empty() => continue,
+            None => format!(
+                "was printed without its dependencies, which `tool_calls` cannot express: `{}`",
+                call.dependencies.join("`, `")
+            ),
+        };
+        status = Status::Failed;
+        print_error(&format!(
+            "{place}call {} ({}, id {}) {problem}",
+            call.index + 1,
+            call.name.escape_debug(),
+            call.id.escape_debug(),
+        ));
+    }
+    (calls.tool_calls, status)
 }

@@ -4,13 +4,10 @@ use std::collections::HashSet;
 
 use anstyle::{AnsiColor, Style};
 use plaincall_call::{
-    Arguments, Limits, ReplyDiagnostic, ToolCall, ToolSet,
-    collector::{Collected, Collector},
-    document::BoundCall,
+    Arguments, DecidedCall, Limits, ReplyCheck, ReplyDiagnostic, ReplyItem, ReplyReader, Stop,
+    ToolSet, Unclosed,
 };
-use plaincall_syntax::{
-    ByteParser, Dialect, Event, EventKind, Severity, Slot, Span, Syntax, Termination,
-};
+use plaincall_syntax::{Dialect, Event, EventKind, Severity, Slot, Span, Termination};
 
 use crate::output::Output;
 use crate::sanitize::sanitize;
@@ -38,12 +35,11 @@ pub(crate) enum Detail {
 
 /// A listing of a text that arrives in chunks.
 pub(crate) struct Listing<'t> {
-    parser: ByteParser,
+    reader: ReplyReader<Option<&'t ToolSet>>,
     parts: Parts<'t>,
 }
 
 struct Parts<'t> {
-    collector: Collector,
     tools: Option<&'t ToolSet>,
     detail: Detail,
     rows: Rows,
@@ -58,10 +54,11 @@ impl<'t> Listing<'t> {
         detail: Detail,
         has_color: bool,
     ) -> Result<Self, Failure> {
+        let check = ReplyCheck::new(dialect, Unclosed::Reject)?;
+        let reader = ReplyReader::new(dialect, tools, check, Limits::for_reading())?;
         Ok(Self {
-            parser: ByteParser::new(dialect)?,
+            reader: reader.with_events(),
             parts: Parts {
-                collector: Collector::new(Limits::for_reading()),
                 tools,
                 detail,
                 rows: Rows {
@@ -76,23 +73,36 @@ impl<'t> Listing<'t> {
     }
 
     pub(crate) fn feed(&mut self, bytes: &[u8], output: &mut Output) -> Result<(), Failure> {
-        let Self { parser, parts } = self;
-        let mut events = parser.feed(bytes);
-        events.try_for_each(|event| parts.event(&event, output))
+        let Self { reader, parts } = self;
+        let mut items = reader.feed(bytes);
+        items.try_for_each(|item| parts.item(&item, output))
     }
 
     /// Ends the listing.
     pub(crate) fn finish(self, output: &mut Output) -> Result<(), Failure> {
-        let Self { parser, mut parts } = self;
-        let mut events = parser.finish();
-        events.try_for_each(|event| parts.event(&event, output))?;
+        let Self {
+            mut reader,
+            mut parts,
+        } = self;
+        let items = reader.finish(Stop::Broken).items;
+        let mut items = items.iter();
+        items.try_for_each(|item| parts.item(item, output))?;
         parts.rows.end(output)
     }
 }
 
 impl Parts<'_> {
+    fn item(&mut self, item: &ReplyItem<'_>, output: &mut Output) -> Result<(), Failure> {
+        match item {
+            ReplyItem::CallStart(_) => self.shown.clear(),
+            ReplyItem::Event(event) => self.event(event, output)?,
+            ReplyItem::Call(read) => self.end_call(read),
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn event(&mut self, event: &Event<'_>, output: &mut Output) -> Result<(), Failure> {
-        let collected = self.collector.push(event);
         let (part, style) = match &event.kind {
             EventKind::Text(_) => ("text", PLAIN),
             EventKind::Reasoning(_) => ("reasoning", REASONING),
@@ -121,11 +131,6 @@ impl Parts<'_> {
             self.rows.write(part, DIM, why, output)?;
             self.rows.column = column;
         }
-        match collected {
-            Some(Collected::Finished(call)) => self.end_call(&call),
-            Some(Collected::Started(_)) => self.shown.clear(),
-            _ => {}
-        }
         Ok(())
     }
 
@@ -143,30 +148,23 @@ impl Parts<'_> {
     }
 
     /// Notes the diagnostics of a call that were not shown yet.
-    fn end_call(&mut self, call: &ToolCall) {
-        let bound = self.tools.map(|tools| BoundCall::new(call, tools));
+    fn end_call(&mut self, read: &DecidedCall) {
+        let call = &read.call;
         for diagnostic in &call.diagnostics {
-            let is_resolved = bound
-                .as_ref()
-                .is_some_and(|bound| bound.resolves(diagnostic));
-            if !is_resolved && !self.shown.contains(&(diagnostic.code, diagnostic.span)) {
+            if !read.resolves(diagnostic)
+                && !self.shown.contains(&(diagnostic.code, diagnostic.span))
+            {
                 self.note(diagnostic);
             }
         }
-        for problem in bound.iter().flat_map(BoundCall::problems) {
+        for problem in read.problems() {
             self.note(problem);
         }
         if call.is_id_automatic {
             self.rows.note(DIM, &format!("id {}", call.id));
         }
         if self.detail == Detail::Values {
-            let is_valid = call.syntax == Syntax::Block
-                && !call.diagnostics.iter().any(ReplyDiagnostic::is_error);
-            let arguments = match &bound {
-                Some(bound) => bound.arguments.as_ref().ok(),
-                None => Some(&call.arguments).filter(|_| is_valid),
-            };
-            match arguments {
+            match read.arguments() {
                 Some(arguments) => self.values(&call.name, arguments),
                 None => self.rows.note(DIM, "no values: invalid arguments"),
             }

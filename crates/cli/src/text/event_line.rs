@@ -1,6 +1,6 @@
 //! Parser events as JSON lines.
 
-use plaincall_call::{ReplyDiagnostic, document::BoundCall};
+use plaincall_call::{DecidedCall, ReplyDiagnostic};
 use plaincall_syntax::Span;
 use plaincall_syntax::{Event, EventKind, Slot, Syntax};
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub(crate) struct EventLine<T> {
 /// A call in the format of `--format json`.
 #[derive(Serialize)]
 pub(crate) struct Bound<'a> {
-    call: &'a BoundCall<'a>,
+    call: &'a DecidedCall,
 }
 
 impl<T> EventLine<T> {
@@ -31,7 +31,7 @@ impl<T> EventLine<T> {
 
 impl<'a> EventLine<Bound<'a>> {
     /// Returns the line after the end of a call.
-    pub(crate) fn of_call(call: &'a BoundCall<'a>) -> Self {
+    pub(crate) fn of_call(call: &'a DecidedCall) -> Self {
         Self::new("call", call.call.span, Bound { call })
     }
 }

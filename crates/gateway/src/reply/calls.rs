@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{Bound, CallError, CallHeader, ReplyItem, Stop, ToolCall};
+use plaincall_call::{CallError, CallHeader, DecidedCall, ReplyItem, Stop, ToolCall};
 use plaincall_syntax::{Code, Event, EventKind};
 
 use crate::api::encoder::ResponseSink;
@@ -52,7 +52,7 @@ impl<O: ResponseSink> Reply<O> {
             ReplyItem::Event(event) => self.event(&event),
             ReplyItem::Text(text) => self.round.text.add(&text),
             ReplyItem::Reasoning(thought) => self.think(&thought),
-            ReplyItem::Call { call, bound } => return self.end_call(call, bound),
+            ReplyItem::Call(read) => return self.end_call(&read),
             _ => {}
         }
         None
@@ -135,17 +135,18 @@ impl<O: ResponseSink> Reply<O> {
         None
     }
 
-    fn end_call(&mut self, call: Arc<ToolCall>, bound: Result<Bound, CallError>) -> Option<Before> {
+    fn end_call(&mut self, read: &DecidedCall) -> Option<Before> {
+        let (call, bound) = (&read.call, read.bound());
         self.round.text.edge();
         let is_truncated = !call.is_closed() && self.round.stop.is_truncated();
         let is_valid = match (self.round.open.take()?, &bound) {
             (Opened::Disallowed, _) => return None,
             (Opened::Streamed(mut streamed), bound) => {
                 let arguments = bound.as_ref().ok().map(|bound| &*bound.arguments);
-                let is_closed = streamed.close(&call, arguments);
+                let is_closed = streamed.close(call, arguments);
                 streamed.flush(&mut self.out);
                 if let (false, Err(error)) = (is_closed, bound) {
-                    let reason = unreadable_call::reason(&call, error, &self.plan.compiled);
+                    let reason = unreadable_call::reason(call, error, &self.plan.compiled);
                     let id = &self.last_id;
                     let end = unreadable_call::ending(&self.plan.secret, id, &call.name, &reason);
                     self.out.arguments(self.sent - 1, &end);
@@ -168,7 +169,7 @@ impl<O: ResponseSink> Reply<O> {
         // A truncated reply is not repaired; the call is dropped.
         let is_repaired = !self.plan.streams_arguments() && self.round.stop != Stop::Length;
         let error = bound.err().filter(|_| is_repaired)?;
-        Some(Before::Invalid(call, error))
+        Some(Before::Invalid(Arc::clone(call), error))
     }
 
     /// Ends the reply before a call.

@@ -14,7 +14,7 @@ use crate::api::ClientApi;
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::server::body::{Body, Response};
-use crate::server::chat::prepare::{Task, in_place, prepared};
+use crate::server::chat::prepare::{Task, prepared, read_reply};
 use crate::server::chat::streamed::{Run, stream};
 use crate::server::constrained::ConstrainedRequest;
 use crate::server::endpoint::Endpoint;
@@ -106,12 +106,16 @@ async fn complete(
 ) -> Result<Response, GatewayError> {
     loop {
         let answer = request.send(upstream_headers, guard).await?;
-        let asked = &mut request.asked;
         let mut answer = answer.readable()?;
         let bytes = answer.whole(shared.config.limits.answer).await?;
         guard.model_reply(&bytes);
         guard.first_piece();
-        let end = in_place(asked.takes_long(bytes.len()), || asked.whole(&bytes));
+        let length = bytes.len();
+        let end = read_reply(shared, &request.asked, length, move |asked| {
+            asked.whole(&bytes)
+        });
+        let end = end.await?;
+        let mut asked = request.asked.lock().await;
         guard.report.counts = asked.counts();
         match end {
             AskEnd::Done => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use plaincall_call::grammar::{Constrain, Engine, GrammarError};
 use plaincall_http::Rejections;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::adapter::Asked;
@@ -86,7 +87,8 @@ async fn detect(server: &Connection, headers: &HeaderMap) -> Detected {
 
 /// A request to a model server, possibly with a grammar.
 pub(super) struct ConstrainedRequest {
-    pub(super) asked: Box<Asked>,
+    /// Shared with the thread that reads a long reply.
+    pub(super) asked: Arc<Mutex<Asked>>,
     upstream: Arc<Connection>,
     /// The model, if the request may be sent without its grammar.
     may_drop: Option<String>,
@@ -107,8 +109,8 @@ impl ConstrainedRequest {
         let settings = shared.config.settings_for(model);
         let constrain = settings.constrain;
         let model = settings.upstream_model.as_deref().unwrap_or(model);
-        let mut request = Self {
-            asked,
+        let request = Self {
+            asked: Arc::new(Mutex::new(*asked)),
             upstream,
             may_drop: (constrain == Constrain::Auto).then(|| model.to_owned()),
         };
@@ -126,19 +128,14 @@ impl ConstrainedRequest {
                 .await?
                 .ok_or_else(unknown_engine)?,
         };
-        let length = if request.asked.knows_grammar(engine) {
-            request.asked.body().len()
+        let mut asked = Arc::clone(&request.asked).lock_owned().await;
+        let length = if asked.knows_grammar(engine) {
+            asked.body().len()
         } else {
             usize::MAX
         };
-        let mut asked = request.asked;
-        let made = without_blocking(shared, length, move || {
-            let made = asked.constrain(engine);
-            (asked, made)
-        });
-        let (asked, made) = made.await?;
-        request.asked = asked;
-        match made {
+        let made = without_blocking(shared, length, move || asked.constrain(engine));
+        match made.await? {
             Err(error) if request.may_drop.is_none() => Err(no_grammar(&error)),
             _ => Ok(request),
         }
@@ -154,16 +151,14 @@ impl ConstrainedRequest {
         let is_rejected = answer
             .as_ref()
             .is_err_and(|error| Constrain::REJECTIONS.contains(&error.status));
-        let Some(model) = self
-            .may_drop
-            .take_if(|_| is_rejected && self.asked.unconstrain())
-        else {
+        let is_dropped = is_rejected && self.asked.lock().await.unconstrain();
+        let Some(model) = self.may_drop.take_if(|_| is_dropped) else {
             return answer;
         };
         let answer = self.send_once(headers, guard).await?;
         // The other request was the same but for the grammar.
         self.upstream.grammars.rejected.add(&model);
-        self.asked.add_counts(Counts {
+        self.asked.lock().await.add_counts(Counts {
             rejected_grammars: 1,
             ..Counts::default()
         });
@@ -175,7 +170,7 @@ impl ConstrainedRequest {
         headers: &HeaderMap,
         guard: &mut RequestGuard,
     ) -> Result<Answer, GatewayError> {
-        let body = self.asked.take_body();
+        let body = self.asked.lock().await.take_body();
         guard.model_request(&body);
         self.upstream.complete(body, headers).await
     }

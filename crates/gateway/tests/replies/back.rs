@@ -1,6 +1,8 @@
 //! The client sends a reply back in its next request, and the model gets its own text.
 
-use plaincall_call::{Document, ToolSet, definitions::read_tool_definitions, document::Segment};
+use plaincall_call::{
+    Document, ToolSet, bind, definitions::read_tool_definitions, document::Segment,
+};
 use plaincall_gateway::translation::{Caller, ToolCache, Translation, translate};
 use plaincall_gateway::{ModelSettings, Secret};
 use plaincall_syntax::Dialect;
@@ -87,7 +89,10 @@ fn history_has_the_text_of_the_model() {
             .map(|call| {
                 (
                     call.name.clone(),
-                    tools.bind(call).unwrap().to_value().to_string(),
+                    bind(tools.get(&call.name).unwrap(), call)
+                        .unwrap()
+                        .to_value()
+                        .to_string(),
                 )
             })
             .collect();

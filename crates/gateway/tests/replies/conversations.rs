@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use plaincall_call::{
-    Document, Stop, ToolSet, Untrusted,
+    Document, Stop, ToolSet, Untrusted, bind,
     definitions::read_tool_definitions,
     history::{PastCall, TurnPart, history},
 };
@@ -421,8 +421,12 @@ fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> 
         .calls()
         .map(|call| {
             assert!(call.is_closed(), "{text:?}");
-            let arguments = setting.set.bind(call).map(|bound| bound.to_value());
-            let arguments = arguments.unwrap_or_else(|_| call.arguments.to_value());
+            let arguments = setting
+                .set
+                .get(&call.name)
+                .and_then(|tool| bind(tool, call).ok());
+            let arguments = arguments.map(|bound| bound.to_value());
+            let arguments = arguments.unwrap_or_else(|| call.arguments.to_value());
             (call.name.clone(), arguments)
         })
         .collect();

@@ -27,9 +27,10 @@ pub(crate) fn calls(
     let mut ids = HashSet::new();
     let mut seen = Vec::new();
     for item in items {
-        let ReplyItem::Call { call, bound } = item else {
+        let ReplyItem::Call(read) = item else {
             continue;
         };
+        let (call, bound) = (&read.call, read.bound());
         let is_known = |id: &String| *id != call.id && ids.contains(id);
         if call.dependencies.iter().any(is_known) {
             break;

@@ -93,6 +93,6 @@ pub(crate) enum Input {
 pub(crate) fn is_for_run(item: &ReplyItem<'_>) -> bool {
     matches!(
         item,
-        ReplyItem::CallStart(_) | ReplyItem::Call { .. } | ReplyItem::MaybeReasoning { .. }
+        ReplyItem::CallStart(_) | ReplyItem::Call(_) | ReplyItem::MaybeReasoning { .. }
     )
 }

@@ -6,8 +6,7 @@ use plaincall::{
     AllowAll, Decision, Dialect, Effect, Gate, Policy, ReadOnly, Request, Rules, Run, RunBuilder,
     Stop, Tool, Toolbox,
     call::{
-        ReplyCheck, Unclosed, Untrusted,
-        decision::DecidedDocument,
+        Document, ReplyCheck, ToolSet, Unclosed, Untrusted,
         history::{CallStatus, ResultMessage, results},
     },
     events::HeldReason,
@@ -225,10 +224,11 @@ async fn the_model_reads_the_marker_as_it_must_write_it() {
 fn a_plan_names_the_end_marker_as_it_must_be_written() {
     let dialect = Dialect::block().escaped();
     let check = ReplyCheck::new(&dialect, Unclosed::Reject).unwrap();
-    let read = DecidedDocument::new(CALLS[0].0.as_bytes(), &dialect, check, Stop::Natural);
+    let read = Document::read(CALLS[0].0, &dialect, None::<&ToolSet>, check, Stop::Natural);
     let read = read.unwrap();
     let mut call = PlannedCall::new("a");
-    call.held = read.decisions[0].held.as_ref().map(ToString::to_string);
+    let held = read.decided().next().and_then(|read| read.held());
+    call.held = held.map(ToString::to_string);
     let mut plan = ReplyPlan::new(None).unwrap();
     plan.add(call).unwrap();
     let Some(ReplyAction::Rejected(_, reason)) = plan.next_action() else {

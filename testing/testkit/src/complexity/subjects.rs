@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plaincall_call::{
     Arguments, Document, Limits, ModelText, PromptTextBuilder, ReplyCheck, Stop, ToolCall, ToolSet,
-    ToolSpec, Unclosed, Untrusted, bind, bind_arguments,
+    ToolSpec, Unclosed, Untrusted, bind_arguments,
     collector::{Collected, Collector},
     definitions::read_tool_definitions,
     json::{JsonStream, coerce, parse as parse_json},
@@ -286,19 +286,12 @@ fn stream<'t>(fresh: &Parser, text: &str, size: usize, new: impl Fn() -> JsonStr
 /// Runs everything that processes a complete text.
 fn document(text: &str, dialect: &Dialect) {
     let tool = tool();
-    let tools = ToolSet::new([tool.clone()]).expect("one tool");
-    let document = Document::parse(text, dialect).expect("a valid dialect");
-    drop(serde_json::to_string(&document));
+    let tools = ToolSet::new([tool]).expect("one tool");
     for tools in [None, Some(&tools)] {
-        drop(openai_calls(
-            &document,
-            ReplyCheck::new(dialect, Unclosed::Run).expect(WORKS),
-            Stop::Natural,
-            tools,
-        ));
-    }
-    for call in document.calls() {
-        drop(bind(&tool, call));
+        let check = ReplyCheck::new(dialect, Unclosed::Run).expect(WORKS);
+        let document = Document::read(text, dialect, tools, check, Stop::Natural).expect(WORKS);
+        drop(serde_json::to_string(&document));
+        drop(openai_calls(&document));
     }
 }
 

@@ -91,9 +91,10 @@ impl Case {
         items.extend(reader.finish(Stop::Natural).items);
         let mut count = 0;
         for item in items {
-            let ReplyItem::Call { call, bound } = item else {
+            let ReplyItem::Call(read) = item else {
                 continue;
             };
+            let (call, bound) = (&read.call, read.bound());
             count += 1;
             for near_miss in near_misses.find_in_first_column(call.raw()) {
                 // After a short sigil, misspelled words are possible: `@parm:`.

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _};
 
-use plaincall_call::{Document, ToolSet, ToolSpec};
+use plaincall_call::{Document, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed};
 use plaincall_syntax::{
     Call, Dialect, Escaper, Event, EventKind, Slot, near_misses, parse, render,
 };
@@ -147,12 +147,11 @@ fn read(
                 // Several calls may name one tool.
                 let _ = tools.add(tool.map_err(|error| error.to_string())?);
             }
-            document
-                .bind(&tools)
-                .calls()
-                .iter()
-                .map(|call| json!(call))
-                .collect()
+            let check = ReplyCheck::new(dialect, Unclosed::Reject);
+            let read = check
+                .and_then(|check| Document::read(text, dialect, Some(&tools), check, Stop::Broken));
+            let read = read.map_err(|error| error.to_string())?;
+            read.decided().map(|call| json!(call)).collect()
         }
     };
     Ok(json!({"events": events, "calls": calls}))

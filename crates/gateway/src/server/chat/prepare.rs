@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plaincall_wire::openai::ErrorObject;
-use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::task::block_in_place;
+use tokio::sync::Mutex;
 
 use crate::adapter::{Ask, Asked, Host, Prepared};
 use crate::api::ClientApi;
@@ -60,9 +59,33 @@ pub(in crate::server) async fn without_blocking<T: Send + 'static>(
         let words = "too many large requests: try again soon";
         return Err(overloaded(words));
     };
+    on_thread(permit, work).await
+}
+
+/// Reads so many more bytes of a reply. If that may take long, another thread does it, so that no other request waits. Each
+/// such thread keeps memory, so only a few do this at once; their work is limited, so the wait is too.
+pub(in crate::server) async fn read_reply<T: Send + 'static>(
+    shared: &Shared,
+    asked: &Arc<Mutex<Asked>>,
+    bytes: usize,
+    work: impl FnOnce(&mut Asked) -> T + Send + 'static,
+) -> Result<T, GatewayError> {
+    let mut asked = Arc::clone(asked).lock_owned().await;
+    if !asked.takes_long(bytes) {
+        return Ok(work(&mut asked));
+    }
+    let permits = Arc::clone(&shared.process.long_replies);
+    let permit = permits.acquire_owned().await;
+    on_thread(permit, move || work(&mut asked)).await
+}
+
+/// Works on another thread, which holds the permit to the end, even if the client disconnects.
+async fn on_thread<T: Send + 'static, P: Send + 'static>(
+    permit: P,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, GatewayError> {
     let working = tokio::task::spawn_blocking(move || {
         let done = work();
-        // Holds the permit to the end, even if the client disconnects.
         drop(permit);
         done
     });
@@ -70,16 +93,6 @@ pub(in crate::server) async fn without_blocking<T: Send + 'static>(
         let words = "internal error while processing the request";
         GatewayError::new(500, ErrorObject::new("gateway_error", words))
     })
-}
-
-/// Does work that cannot move to another thread. If it takes long, other requests get another thread, unless the runtime has
-/// only one.
-pub(in crate::server) fn in_place<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
-    let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
-    match flavor {
-        Ok(RuntimeFlavor::MultiThread) if takes_long => block_in_place(work),
-        _ => work(),
-    }
 }
 
 fn rejected(error: GatewayError) -> PreparedRequest {
@@ -121,21 +134,14 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    use super::in_place;
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn other_requests_do_not_wait_for_long_work() {
-        let (other, done) = mpsc::channel();
-        let long = tokio::spawn(async move {
-            // The only thread of the runtime must run this while the work below waits for it.
-            tokio::spawn(async move { other.send(()) });
-            in_place(true, || done.recv_timeout(Duration::from_mins(1)))
-        });
-        assert_eq!(long.await.unwrap(), Ok(()));
-    }
+    use super::on_thread;
 
     #[tokio::test]
-    async fn a_runtime_with_one_thread_does_the_work() {
-        assert_eq!(in_place(true, || 1), 1);
+    async fn other_requests_do_not_wait_for_long_work() {
+        let (other, done) = mpsc::channel();
+        // The only thread of the runtime must run this while the work below waits for it.
+        tokio::spawn(async move { other.send(()) });
+        let work = move || done.recv_timeout(Duration::from_mins(1));
+        assert_eq!(on_thread((), work).await.unwrap(), Ok(()));
     }
 }

@@ -14,7 +14,7 @@ use crate::api::encoder::keep_alive_comment;
 use crate::error::GatewayError;
 use crate::reply::Flow;
 use crate::server::body::{Body, Response};
-use crate::server::chat::prepare::in_place;
+use crate::server::chat::prepare::read_reply;
 use crate::server::constrained::ConstrainedRequest;
 use crate::server::produced_body::{BodySender, ProducedBody};
 use crate::server::report::RequestGuard;
@@ -92,13 +92,15 @@ impl Run {
             return None;
         }
         if let Err(error) = self.step().await {
-            self.conclude(0, |asked| asked.end(Some(error)));
+            self.conclude(0, move |asked| asked.end(Some(error))).await;
         }
-        self.guard.report.counts = self.request.asked.counts();
-        if !self.is_asking && !self.request.asked.free() {
+        let mut asked = self.request.asked.lock().await;
+        self.guard.report.counts = asked.counts();
+        if !self.is_asking && !asked.free() {
             self.guard.body_permit = None;
         }
-        let bytes = self.request.asked.take();
+        let bytes = asked.take();
+        drop(asked);
         if !bytes.is_empty() {
             self.guard.first_piece();
             self.guard.client_reply(&bytes);
@@ -114,11 +116,14 @@ impl Run {
             // The latest answer has the current rate limits.
             self.headers = std::mem::take(&mut answer.headers);
             // Some servers do not stream.
-            self.request.asked.begin_answer(!answer.is_json());
+            let mut asked = self.request.asked.lock().await;
+            asked.begin_answer(!answer.is_json());
+            drop(asked);
             if answer.is_json() {
                 let body = answer.whole(self.shared.config.limits.answer).await?;
                 self.guard.model_reply(&body);
-                self.conclude(body.len(), |asked| asked.whole(&body));
+                let length = body.len();
+                self.conclude(length, move |asked| asked.whole(&body)).await;
             } else {
                 self.answer = Some(answer);
             }
@@ -136,8 +141,9 @@ impl Run {
         let has_ended = match piece {
             Some(piece) => {
                 self.guard.model_reply(&piece);
-                let asked = &mut self.request.asked;
-                match in_place(asked.takes_long(piece.len()), || asked.feed(&piece)) {
+                let (asked, length) = (&self.request.asked, piece.len());
+                let read = read_reply(&self.shared, asked, length, move |asked| asked.feed(&piece));
+                match read.await? {
                     Flow::Continue => false,
                     Flow::Stop => true,
                     Flow::UsageOnly => {
@@ -149,18 +155,22 @@ impl Run {
             None => true,
         };
         if has_ended {
-            self.conclude(0, |asked| asked.end(None));
+            self.conclude(0, |asked| asked.end(None)).await;
         }
         Ok(())
     }
 
     /// Ends the answer with the last bytes, so many.
-    fn conclude(&mut self, bytes: usize, end: impl FnOnce(&mut Asked) -> AskEnd) {
+    async fn conclude(
+        &mut self,
+        bytes: usize,
+        end: impl FnOnce(&mut Asked) -> AskEnd + Send + 'static,
+    ) {
         // Drops the rest of the answer.
         self.answer = None;
         self.late = None;
-        let asked = &mut self.request.asked;
-        match in_place(asked.takes_long(bytes), || end(asked)) {
+        let read = read_reply(&self.shared, &self.request.asked, bytes, end);
+        match read.await.unwrap_or_else(AskEnd::Refused) {
             AskEnd::Done => self.ended = Some(Ok(())),
             AskEnd::Refused(error) => self.ended = Some(Err(error)),
             AskEnd::Again => self.is_asking = true,
@@ -205,7 +215,7 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
     let mut timer = pin!(sleep_until(next_heartbeat));
     let comment = keep_alive_comment();
     loop {
-        let heartbeat = run.request.asked.keep_alive();
+        let heartbeat = run.request.asked.lock().await.keep_alive();
         let piece = {
             let mut next = pin!(run.next());
             loop {
@@ -230,7 +240,8 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
             continue;
         }
         if let Some(head) = head.take() {
-            if let (Some(Err(error)), false) = (&run.ended, run.request.asked.has_begun()) {
+            let has_begun = run.request.asked.lock().await.has_begun();
+            if let (Some(Err(error)), false) = (&run.ended, has_begun) {
                 let status = error.status;
                 // A client that disconnects at this moment does not receive the error.
                 if head.send(Err(error.clone())).is_ok() {
