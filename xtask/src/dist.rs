@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 use crate::pool::Job;
 use crate::step::{copy, output, report, skipped, step};
 use crate::workspace::{
-    QUICK, at, cargo, cargo_home, command as words, entries, has_extension, name_below, new_folder,
-    read, root, target, write,
+    CHECKED, at, cargo, cargo_home, command as words, entries, has_extension, name_below,
+    new_folder, read, root, target, write,
 };
 use crate::{inspector, python};
 
@@ -77,7 +77,7 @@ pub(crate) fn packages() -> Option<&'static Packages> {
 pub(crate) fn command() -> PathBuf {
     match packages() {
         Some(packages) => packages.program.clone(),
-        None => target().join(QUICK).join("plaincall"),
+        None => target().join(CHECKED).join("plaincall"),
     }
 }
 

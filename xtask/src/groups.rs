@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::pool::{self, Job};
 use crate::step::step;
-use crate::workspace::{QUICK, cargo, root, target};
+use crate::workspace::{CHECKED, cargo, root, target};
 use crate::{
     browser, clients, deny, deployment, dist, engines, fuzz, inspector, installed, interface, node,
     notices, npm, other_targets, python, python_package, repository_lints, restate, site, suites,
@@ -32,7 +32,7 @@ pub(crate) fn run_ordinary() -> Result<(), String> {
 
 /// Runs these groups of `all`, or all but the nightly ones and the nightly one of today.
 pub(crate) fn run(groups: &[&str], minutes: Option<u64>) -> Result<(), String> {
-    let jobs = all(QUICK);
+    let jobs = all(CHECKED);
     let mut wanted = groups.to_vec();
     if wanted.is_empty() {
         wanted = jobs.iter().map(|job| job.group).collect();
@@ -108,6 +108,7 @@ fn all(profile: &'static str) -> Vec<Job> {
         installed::job(),
         restate::job(),
         deployment::job(),
+        soak("soak", "24".to_owned()),
         soak("long-soak", "300".to_owned()),
         fuzz::job(),
     ]);

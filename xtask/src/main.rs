@@ -39,7 +39,7 @@ use std::process::{Command, ExitCode};
 
 use repository_lints::words;
 use step::step;
-use workspace::{DIST, QUICK, cargo, root, target};
+use workspace::{CHECKED, DIST, RELEASE, cargo, root, target};
 
 const USAGE: &str = "\
 cargo xtask TASK
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let root = root();
     let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-    let quick = |job| groups::run_job(job, QUICK);
+    let quick = |job| groups::run_job(job, CHECKED);
     let slow = |job| groups::run_job(job, DIST);
     let done = match words.as_slice() {
         ["test"] => groups::run_ordinary(),
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
         ["soak", seconds] => quick(groups::soak("soak", (*seconds).to_owned())),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["mutants", rest @ ..] => mutants::run(&root, rest),
-        ["bench", "gateway", "--release", rest @ ..] => bench_gateway(QUICK, rest),
+        ["bench", "gateway", "--release", rest @ ..] => bench_gateway(RELEASE, rest),
         ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
         ["bench", "parsers"] => bench_parsers(&root),
         ["bench", "python", rest @ ..] => slow(python_package::bench(owned(rest))),

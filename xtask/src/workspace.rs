@@ -6,8 +6,10 @@ use std::process::Command;
 
 /// The profile for measurements and releases.
 pub(crate) const DIST: &str = "dist";
-/// The profile of `cargo install`, which builds faster.
-pub(crate) const QUICK: &str = "release";
+/// For programs that are checked: builds fastest.
+pub(crate) const CHECKED: &str = "checked";
+/// The profile of `cargo install`.
+pub(crate) const RELEASE: &str = "release";
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

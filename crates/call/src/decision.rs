@@ -14,7 +14,7 @@ use crate::may_run::Bound;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::suspect_marker::SuspectMarker;
 
-/// A call of a reply, with the decision about it (`spec/common.md` 10) and what its definition makes of its arguments.
+/// A call of a reply, with the decision about it (`spec/common.md` 10) and its arguments by the definition of its tool.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DecidedCall {
@@ -26,7 +26,7 @@ pub struct DecidedCall {
     pub binding: Option<Binding>,
 }
 
-/// What the definitions of tools make of a call.
+/// The arguments of a call by the definitions of tools.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Binding {

@@ -143,7 +143,7 @@ impl<'o> Parse<'o> {
         Ok(Self {
             options,
             format,
-            // Nobody approves a call here.
+            // No one approves a call here.
             check: ReplyCheck::new(&dialect, Unclosed::Reject)?.without_gate(),
             dialect,
             tools: options.schema.load(Some(&options.files))?.0,
