@@ -26,7 +26,8 @@ use crate::validate::NotValidated;
 ///
 /// In the block syntax, each argument must be declared and valid, and each required argument present. In the emoji
 /// syntax, the definition also decides how the line and the body are read ([`ToolSpec::usage`]; `spec/emoji.md`,
-/// binding to named parameters). The texts stay as written.
+/// binding to named parameters). The texts stay as written,
+/// except that a listed text loses the blanks and blank lines around it.
 ///
 /// ```
 /// use plaincall_call::{Document, Parameter, ParameterKind, ToolSpec, bind};

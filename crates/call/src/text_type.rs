@@ -13,6 +13,8 @@ pub(crate) enum TextType {
     /// Unknown: the text decides.
     Coerced,
     String,
+    /// A string without the blanks and blank lines around it.
+    Listed,
     Number,
     Integer,
     Boolean,
@@ -37,6 +39,7 @@ impl TextType {
         match self {
             Self::Coerced => Some(coerce(text)),
             Self::String => Some(text.into()),
+            Self::Listed => Some(trimmed(text).into()),
             Self::Number => number(text),
             Self::Integer => integer(text),
             Self::Boolean => boolean(text).map(Value::from),
@@ -77,6 +80,15 @@ fn line(text: &str) -> &str {
         line = above.trim_end_matches(is_blank);
     }
     line.trim_start_matches(is_blank)
+}
+
+/// Returns a text without the blanks and blank lines around it.
+pub(crate) fn trimmed(text: &str) -> &str {
+    let mut below = line(text);
+    while let Some(next) = below.strip_prefix("\r\n").or(below.strip_prefix('\n')) {
+        below = next.trim_start_matches(is_blank);
+    }
+    below
 }
 
 fn integer(text: &str) -> Option<Value> {

@@ -1,11 +1,12 @@
 //! The arguments of a block call, converted according to the tool's schema (`spec/block.md` 7.7.1).
 
 use crate::argument_error::enumerated;
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Text};
 use crate::bind::{Problems, Undeclared, first_pointer};
 use crate::pointer::escape;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::{AllowedValues, Kinds, SchemaReader, TypeError};
+use crate::text_type::{TextType, trimmed};
 use crate::tool::ToolSpec;
 use crate::tree::{Node, NodeIndex, ROOT};
 
@@ -115,8 +116,12 @@ impl<'s> Walk<'_, 's> {
             self.problems
                 .type_error(&value.pointer, value.span, type_error);
         }
+        let listed = (spelling.text_type == TextType::Listed).then(|| trimmed(text).into());
         if let Some(value) = self.arguments.leaves.get_mut(leaf) {
             value.text_type = spelling.text_type;
+            if let Some(listed) = listed {
+                (value.text, value.text_type) = (Text::Own(listed), TextType::String);
+            }
             value.rule = spelling.rule;
         }
     }

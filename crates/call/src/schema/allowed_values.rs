@@ -148,14 +148,7 @@ impl<'s> AllowedValues<'s> {
     }
 
     pub(crate) fn is_listed(&self) -> bool {
-        let lists = |alternative: &Alternative<'_>| {
-            alternative.all.iter().any(|keywords| {
-                keyword(keywords, "enum")
-                    .or(keyword(keywords, "const"))
-                    .is_some()
-            })
-        };
-        !self.alternatives.is_empty() && self.alternatives.iter().all(lists)
+        !self.alternatives.is_empty() && self.alternatives.iter().all(Alternative::is_listed)
     }
 
     pub(crate) fn declares(&self, key: &str) -> bool {

@@ -53,6 +53,12 @@ impl<'s> Alternative<'s> {
         self.kinds().is_some_and(|kinds| kinds.has(Kinds::STRING)) && !self.all.iter().any(is_bound)
     }
 
+    /// Returns `true` if the allowed values are listed.
+    pub(crate) fn is_listed(&self) -> bool {
+        let lists = |name| move |keywords: &&Keywords| keyword(keywords, name).is_some();
+        self.all.iter().any(lists("enum")) || self.all.iter().any(lists("const"))
+    }
+
     pub(crate) fn allows(&self, kinds: Kinds) -> bool {
         self.kinds().unwrap_or(Kinds::ALL).has_any(kinds)
     }

@@ -111,6 +111,8 @@ impl<'r, 's> Expected<'r, 's> {
             .alternatives
             .iter()
             .all(|one| one.kinds().is_none());
+        // Blanks around a listed string are not part of it.
+        let has_listed = self.allowed.alternatives.iter().any(Alternative::is_listed);
         let takes_any_text = self
             .allowed
             .alternatives
@@ -121,7 +123,7 @@ impl<'r, 's> Expected<'r, 's> {
         let has_scalar = beside.has_any(Kinds::BOOLEAN | Kinds::NUMBER);
         match () {
             () if self.allowed.alternatives.is_empty() => ExpectedValue::Nothing,
-            () if is_stated && kinds == Kinds::STRING => ExpectedValue::Text,
+            () if is_stated && kinds == Kinds::STRING && !has_listed => ExpectedValue::Text,
             () if !self.is_settled => ExpectedValue::Later,
             () if takes_any_text && has_scalar => ExpectedValue::TextOrScalar,
             () if takes_any_text && beside.has(Kinds::NULL) => ExpectedValue::TextOrNull,

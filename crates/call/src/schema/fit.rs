@@ -11,6 +11,7 @@ use super::keywords::{Keywords, keyword};
 use super::kinds::Kinds;
 use super::spelling::candidates;
 use crate::arguments::Arguments;
+use crate::text_type::trimmed;
 use crate::tree::{Node, NodeIndex};
 
 impl<'s> SchemaReader<'s> {
@@ -99,7 +100,10 @@ impl<'s> SchemaReader<'s> {
                 .cloned()
                 .collect()
         };
-        let mut alternatives = left(&|one| self.may_hold(one, arguments, node));
+        let mut alternatives = left(&|one| self.may_hold(one, arguments, node, false));
+        if alternatives.is_empty() {
+            alternatives = left(&|one| self.may_hold(one, arguments, node, true));
+        }
         if alternatives.is_empty() {
             alternatives = left(&|one| self.has_constants(one, arguments, node));
         }
@@ -110,12 +114,14 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    /// Returns `true` if a node may match the alternative. Recurses as deep as pointers.
+    /// Returns `true` if a node may match the alternative, with or without the blanks around listed strings. Recurses as deep
+    /// as pointers.
     fn may_hold(
         &self,
         alternative: &Alternative<'s>,
         arguments: &Arguments,
         node: NodeIndex,
+        is_trimmed: bool,
     ) -> bool {
         if !self.step() {
             return true;
@@ -124,7 +130,9 @@ impl<'s> SchemaReader<'s> {
             ways.into_iter().any(|schemas| {
                 let below = self.allowed(schemas).alternatives;
                 let mut below = below.iter();
-                below.any(|one| one.all.is_empty() || self.may_hold(one, arguments, node))
+                below.any(|one| {
+                    one.all.is_empty() || self.may_hold(one, arguments, node, is_trimmed)
+                })
             })
         };
         let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
@@ -134,7 +142,9 @@ impl<'s> SchemaReader<'s> {
                     return true;
                 };
                 let text = arguments.text(leaf);
-                let as_string = Some(Value::from(text)).filter(|_| kinds.has(Kinds::STRING));
+                let may_trim = is_trimmed && alternative.is_listed();
+                let string = if may_trim { trimmed(text) } else { text };
+                let as_string = Some(Value::from(string)).filter(|_| kinds.has(Kinds::STRING));
                 alternative.kinds().is_none()
                     || candidates(kinds, text)
                         .map(|(_, value)| value)
@@ -190,7 +200,7 @@ impl<'s> SchemaReader<'s> {
                 allowed
                     .alternatives
                     .iter()
-                    .any(|one| self.may_hold(one, arguments, member))
+                    .any(|one| self.may_hold(one, arguments, member, true))
             })
     }
 }

@@ -7,7 +7,7 @@ use super::kinds::Kinds;
 use crate::argument_error::quoted;
 use crate::conversion_rule::ConversionRule;
 use crate::json_text;
-use crate::text_type::{TextType, decimal};
+use crate::text_type::{TextType, decimal, trimmed};
 
 #[derive(Debug)]
 pub(crate) struct TypeError {
@@ -75,6 +75,10 @@ impl<'s> SchemaReader<'s> {
         }
         if allowed.is_open() {
             return fitting(TextType::Coerced, ConversionRule::Undeclared);
+        }
+        let strings = stated.only(Kinds::STRING);
+        if strings.is_listed() && self.allows(&strings, &Value::from(trimmed(text))) {
+            return fitting(TextType::Listed, ConversionRule::Declared);
         }
         // A text that does not match stays a string, if a string is allowed or there is no other type.
         let nearest = if kinds.has(Kinds::STRING) {
