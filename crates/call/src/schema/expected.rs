@@ -124,6 +124,8 @@ impl<'r, 's> Expected<'r, 's> {
         match () {
             () if self.allowed.alternatives.is_empty() => ExpectedValue::Nothing,
             () if is_stated && kinds == Kinds::STRING && !has_listed => ExpectedValue::Text,
+            // Whichever form it is, the text is one of the listed strings.
+            () if kinds == Kinds::STRING && self.allowed.is_listed() => ExpectedValue::Whole,
             () if !self.is_settled => ExpectedValue::Later,
             () if takes_any_text && has_scalar => ExpectedValue::TextOrScalar,
             () if takes_any_text && beside.has(Kinds::NULL) => ExpectedValue::TextOrNull,
