@@ -1,5 +1,7 @@
 //! A JSON object as pointers and texts.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::argument_error::{ArgumentError, quoted};
@@ -9,7 +11,7 @@ use crate::bind::{Problems, bind_arguments};
 use crate::decimal::scalar_text;
 use crate::limits::Limits;
 use crate::pointer::{Pointer, escape, is_bad_index, is_index};
-use crate::schema::{AllowedValues, Kinds, SchemaReader};
+use crate::schema::{AllowedValues, Kinds, SchemaReader, is_same};
 use crate::tool::ToolSpec;
 use crate::tool::check::unusable_key;
 
@@ -44,6 +46,7 @@ pub fn flatten(
         Some(tool) => tool.schema().reader(),
         None => SchemaReader::new(&OPEN),
     };
+    let object = &*tool.map_or(Cow::Borrowed(object), |tool| given(object, tool));
     let root = reader.narrow_to(&reader.root(), &Value::Object(object.clone()));
     let mut writer = Writer {
         reader: &reader,
@@ -69,7 +72,7 @@ pub fn flatten(
     }
     let mut different = object
         .iter()
-        .filter(|(key, value)| back.get(key.as_str()) != Some(*value));
+        .filter(|(key, value)| back.get(key).is_none_or(|back| !is_same(back, value)));
     match different.next() {
         None => Ok(pairs),
         Some((key, value)) => {
@@ -89,6 +92,7 @@ pub fn flatten_call(
     tool: &ToolSpec,
 ) -> Result<Vec<(String, String)>, String> {
     flatten(object, Some(tool)).map_err(|error| {
+        let object = given(object, tool);
         let texts = object.iter().map(|(key, value)| {
             let text = scalar_text(value).unwrap_or_else(|| value.to_string());
             (escape(key), text)
@@ -108,6 +112,38 @@ pub fn flatten_call(
         let messages: Vec<String> = own.into_iter().chain(messages).collect();
         messages.join("; ")
     })
+}
+
+/// Returns the arguments without those that are absent ([`is_absent`]).
+pub(crate) fn given<'o>(
+    object: &'o Map<String, Value>,
+    tool: &ToolSpec,
+) -> Cow<'o, Map<String, Value>> {
+    if !object.values().any(Value::is_null) {
+        return Cow::Borrowed(object);
+    }
+    let reader = tool.schema().reader();
+    let root = reader.root();
+    let members = object.iter();
+    let members = members.filter(|(key, value)| !is_absent(tool, &reader, &root, key, value));
+    Cow::Owned(
+        members
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect(),
+    )
+}
+
+/// Returns whether a member written as JSON means that its parameter is absent: null for an optional parameter that cannot be
+/// null (`spec/block.md` 7.7.1).
+pub(crate) fn is_absent<'s>(
+    tool: &ToolSpec,
+    reader: &SchemaReader<'s>,
+    root: &AllowedValues<'s>,
+    key: &str,
+    value: &Value,
+) -> bool {
+    let is_optional = || tool.get(key).is_some_and(|one| !one.required);
+    value.is_null() && is_optional() && !reader.allows(&reader.member(root, key), value)
 }
 
 struct Writer<'w, 's> {
@@ -215,7 +251,7 @@ impl<'s> Writer<'_, 's> {
             return Err(unfit(pointer, value, allowed));
         }
         let back = spelling.text_type.value(&text);
-        if back != *value {
+        if !is_same(&back, value) {
             return Err(comes_back(pointer, value, &back.to_string()));
         }
         let most = self.limits.arguments;

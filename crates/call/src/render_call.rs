@@ -1,5 +1,6 @@
 //! Renders a call with JSON arguments in the syntax of a dialect (`spec/history.md` 2).
 
+use std::borrow::Cow;
 use std::fmt;
 
 use plaincall_syntax::{Call, Dialect, Syntax, render};
@@ -10,8 +11,9 @@ use crate::bind::Problems;
 use crate::bind::block::bind_block;
 use crate::bind::emoji::bind_emoji;
 use crate::document::Document;
-use crate::flatten::flatten;
+use crate::flatten::{flatten, given};
 use crate::invisible::in_name;
+use crate::schema::is_same;
 use crate::spell_emoji::{EmojiText, spell_emoji};
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
@@ -87,10 +89,13 @@ pub fn render_call(
     if names.any(|name| in_name(name).is_some()) {
         return Err(refused("a name or id contains an invisible character"));
     }
+    let arguments = tool.map_or(Cow::Borrowed(call.arguments), |tool| {
+        given(call.arguments, tool)
+    });
     let text = match dialect.syntax().unwrap_or(Syntax::Block) {
         Syntax::Block => {
             // Flattening verifies the pairs, rendering verifies the text.
-            let pairs = flatten(call.arguments, tool).map_err(refused)?;
+            let pairs = flatten(&arguments, tool).map_err(refused)?;
             let call = Call::Block {
                 name: call.name,
                 id: call.id.filter(|id| !id.is_empty()),
@@ -101,8 +106,8 @@ pub fn render_call(
         }
         Syntax::Emoji => {
             let text = match tool {
-                Some(tool) => emoji_text(tool, call.arguments)?,
-                None => unknown_emoji_text(call.arguments)?,
+                Some(tool) => emoji_text(tool, &arguments)?,
+                None => unknown_emoji_text(&arguments)?,
             };
             let call = Call::Emoji {
                 name: call.name,
@@ -114,7 +119,9 @@ pub fn render_call(
     };
     let text = text.map_err(refused)?;
     match (dialect.syntax(), tool) {
-        (Some(Syntax::Emoji), Some(tool)) if !is_read_as(&text, tool, call.arguments, dialect) => {
+        (Some(Syntax::Emoji), Some(tool))
+            if !is_read_as(&text, tool, arguments.into_owned(), dialect) =>
+        {
             Err(refused("the rendered call would have other arguments"))
         }
         _ => Ok(text),
@@ -126,13 +133,14 @@ fn refused(reason: impl fmt::Display) -> RenderCallError {
 }
 
 /// Only parsing shows how the tool reads the line and the body.
-fn is_read_as(text: &str, tool: &ToolSpec, object: &Map<String, Value>, dialect: &Dialect) -> bool {
+fn is_read_as(text: &str, tool: &ToolSpec, object: Map<String, Value>, dialect: &Dialect) -> bool {
     let document = Document::parse(text, dialect);
+    let object = Value::Object(object);
     document.is_ok_and(|document| {
         document.calls().next().is_some_and(|call| {
             let mut problems = Problems::default();
             let back = bind_emoji(tool, call, &mut problems).to_value();
-            problems.is_empty() && back.as_object() == Some(object)
+            problems.is_empty() && is_same(&back, &object)
         })
     })
 }

@@ -23,6 +23,7 @@ use crate::spec_error::SpecError;
 
 pub(crate) use allowed_values::{AllowedValues, SchemaReader};
 pub(crate) use alternative::Alternative;
+pub(crate) use bounds::is_same;
 pub(crate) use expected::{Expected, ExpectedParts, ExpectedValue};
 pub(crate) use kinds::Kinds;
 #[cfg(feature = "jsonschema")]

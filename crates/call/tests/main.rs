@@ -1,5 +1,6 @@
 //! All tests of the public interface of the crate, in one program.
 
+mod absent;
 mod assembly;
 mod binding;
 mod calls;

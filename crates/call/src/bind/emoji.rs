@@ -4,14 +4,15 @@ use std::fmt;
 
 use plaincall_syntax::{Span, is_blank};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::argument_error::quoted;
 use crate::arguments::{Arguments, Leaf, Text};
 use crate::bind::{Problems, Undeclared, takes};
 use crate::call::ToolCall;
 use crate::conversion_rule::ConversionRule;
+use crate::flatten::{given, is_absent};
 use crate::json_text;
 use crate::pointer::escape;
 use crate::reply_diagnostic::ReplyDiagnostic;
@@ -278,14 +279,13 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
         }
     };
     let reader = tool.schema().reader();
-    let root = reader.root();
-    let whole = Value::Object(
-        members
-            .iter()
-            .filter_map(|(name, raw)| Some((name.clone(), json_text::parse(raw.get()).ok()?)))
-            .collect(),
-    );
-    let root = reader.narrow_to(&root, &whole);
+    let whole_root = reader.root();
+    let whole: Map<String, Value> = members
+        .iter()
+        .filter_map(|(name, raw)| Some((name.clone(), json_text::parse(raw.get()).ok()?)))
+        .collect();
+    let whole = Value::Object(given(&whole, tool).into_owned());
+    let root = reader.narrow_to(&whole_root, &whole);
     let mut undeclared = Undeclared::new(tool);
     for (name, raw) in members {
         let pointer = escape(&name);
@@ -308,6 +308,9 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
                 continue;
             }
         };
+        if is_absent(tool, &reader, &whole_root, &name, &value) {
+            continue;
+        }
         let spelling = reader.json_spelling(&here, &value, raw);
         if let Some(type_error) = &spelling.type_error {
             problems.type_error(&pointer, span, type_error);

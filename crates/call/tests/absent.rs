@@ -1,0 +1,87 @@
+//! JSON arguments: null for an optional parameter, and integers with a fraction of zero (`spec/block.md` 7.7.1).
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+
+use plaincall_call::render::{JsonCall, flatten, render_call};
+use plaincall_call::{Document, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed};
+use plaincall_syntax::Dialect;
+use serde_json::{Value, json};
+
+fn tool() -> ToolSpec {
+    let schema = json!({
+        "type": "object", "required": ["path"],
+        "properties": {
+            "path": {"type": "string"}, "limit": {"type": "integer"}, "note": {"type": ["string", "null"]},
+            "inner": {"type": "object", "properties": {"x": {"type": "integer"}}}
+        }
+    });
+    let tool = ToolSpec::new("search").parameters_from_schema(&schema);
+    tool.expect("a schema")
+}
+
+/// The arguments that are read back from JSON arguments written as a call, and from the same JSON in the body of an emoji call; or
+/// the error.
+fn written(arguments: &Value) -> [Result<Value, String>; 2] {
+    let tool = tool();
+    let object = arguments.as_object().expect("an object");
+    let dialect = Dialect::block();
+    let rendered = render_call(&JsonCall::new("search", object), Some(&tool), &dialect);
+    let rendered = rendered.map_err(|error| error.to_string());
+    let block = rendered.and_then(|text| read(&text, &dialect));
+    [
+        block,
+        read(
+            &format!("🛠️[search]\n{arguments}🛠️[/end]"),
+            &Dialect::emoji(),
+        ),
+    ]
+}
+
+fn read(text: &str, dialect: &Dialect) -> Result<Value, String> {
+    let tools = ToolSet::new([tool()]).expect("one tool");
+    let check = ReplyCheck::new(dialect, Unclosed::Reject).expect("a dialect");
+    let document = Document::read(text, dialect, &tools, check, Stop::Natural);
+    let document = document.expect("a dialect");
+    let read = document.decided().next().expect("a call");
+    let bound = read.bound().map_err(|error| error.to_string())?;
+    Ok(bound.arguments.to_value())
+}
+
+#[test]
+fn null_is_absent_where_the_parameter_is_optional_and_cannot_be_null() {
+    let table = [
+        (
+            json!({"path": "a", "limit": null}),
+            Some(json!({"path": "a"})),
+        ),
+        (
+            json!({"path": "a", "note": null}),
+            Some(json!({"path": "a", "note": null})),
+        ),
+        (json!({"path": null}), None),
+        // Only parameters can be absent.
+        (json!({"path": "a", "inner": {"x": null}}), None),
+        (json!({"path": "a", "other": null}), None),
+    ];
+    for (arguments, expected) in table {
+        for found in written(&arguments) {
+            assert_eq!(found.clone().ok(), expected, "{arguments}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_fraction_of_zero_is_an_integer() {
+    for number in [json!(5.0), json!(-3.0), json!(1e3)] {
+        let arguments = json!({"path": "a", "limit": number});
+        let pairs = flatten(arguments.as_object().expect("an object"), Some(&tool()));
+        pairs.unwrap_or_else(|error| panic!("{number}: {error}"));
+        for found in written(&arguments) {
+            let found = found.unwrap_or_else(|error| panic!("{number}: {error}"));
+            assert_eq!(found["limit"].as_f64(), number.as_f64(), "{found}");
+        }
+    }
+    for found in written(&json!({"path": "a", "limit": 5.5})) {
+        assert!(found.is_err(), "{found:?}");
+    }
+}
