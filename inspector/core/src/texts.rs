@@ -1,5 +1,6 @@
 //! The texts that a model would get: prompt, repair message and grammar.
 
+use plaincall_call::ModelText;
 use plaincall_call::grammar::{Engine, GrammarOptions, grammar};
 use plaincall_call::openai::openai_calls;
 use plaincall_call::prompt::{PromptOptions, prompt};
@@ -33,7 +34,7 @@ pub(crate) struct GrammarView {
 }
 
 pub(crate) fn tool_calls(inspected: &Inspected) -> Result<JsonView, String> {
-    let (run, read) = (inspected.run(), inspected.decided()?);
+    let read = inspected.decided()?;
     let found = openai_calls(&read);
     let skipped = found.skipped.into_iter().map(|call| Skipped {
         id: call.id,
@@ -58,7 +59,8 @@ pub(crate) fn prompt_text(inspected: &Inspected) -> Result<String, String> {
 pub(crate) fn repair(inspected: &Inspected) -> Result<Option<String>, String> {
     let tools = inspected.needs_tools()?;
     let dialect = inspected.one_syntax()?;
-    let message = inspected.decided()?.repair(tools, &dialect);
+    let text = ModelText::new(inspected.source.text.as_str());
+    let message = inspected.decided()?.repair(&text, tools, &dialect);
     let message = message.map_err(|error| error.to_string())?;
     Ok(message.map(|message| message.text().to_owned()))
 }

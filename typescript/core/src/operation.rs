@@ -1,6 +1,6 @@
 //! The operations that are not called often: each has JSON options, and some have a text.
 
-use plaincall_call::{DialectOptions, Document, ReplyCheck, Stop, Unclosed};
+use plaincall_call::{DialectOptions, Document, ReplyCheck, Stop, ToolSet, Unclosed};
 use plaincall_syntax::ByteParser;
 use serde::{Deserialize, Serialize};
 use serde_path_to_error::{Path, Segment};

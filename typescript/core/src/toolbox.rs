@@ -12,8 +12,8 @@ use plaincall_call::history::{
 use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_call::render::{JsonCall, render_call};
 use plaincall_call::{
-    DialectOptions, Effect, Limits, PromptText, PromptTextBuilder, ReplyCheck, ReplyItem,
-    ReplyReader, Stop, ToolSet, Unclosed, Untrusted,
+    DialectOptions, Document, Effect, Limits, ModelText, PromptText, PromptTextBuilder, ReplyCheck,
+    ReplyItem, ReplyReader, Stop, ToolSet, Unclosed, Untrusted,
 };
 use plaincall_syntax::Dialect;
 use serde::{Deserialize, Serialize};
