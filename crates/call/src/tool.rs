@@ -44,6 +44,8 @@ pub struct ToolSpec {
     pub description: String,
     parameters: Vec<Parameter>,
     schema: Schema,
+    /// Whether calls get the defaults of absent parameters.
+    fills_defaults: bool,
     /// Whether calls have no other arguments than the parameters, and no alternatives to choose from.
     has_one_form: bool,
     validator: Validator,
@@ -201,6 +203,7 @@ impl ToolSpec {
             description: String::new(),
             parameters: Vec::new(),
             schema: Schema::of_no_parameters(),
+            fills_defaults: false,
             has_one_form: true,
             validator: Validator::default(),
             effect: Effect::default(),
@@ -241,6 +244,17 @@ impl ToolSpec {
         self.parameters = parameters;
         self.validator = self.validator.for_another_schema();
         self
+    }
+
+    /// Adds the defaults of absent parameters to calls (`spec/block.md` 7.7.1). For tools that do not apply them themselves, as
+    /// commands.
+    pub fn fill_defaults(mut self) -> Self {
+        self.fills_defaults = true;
+        self
+    }
+
+    pub(crate) fn has_defaults_filled(&self) -> bool {
+        self.fills_defaults
     }
 
     /// Validates arguments only by the keywords for reading, as without the feature `jsonschema`. With the feature, the
@@ -295,6 +309,11 @@ impl Parameter {
             required: true,
             schema: None,
         }
+    }
+
+    /// Returns the value that counts if a call does not have the parameter.
+    pub fn default(&self) -> Option<&Value> {
+        self.schema.as_ref()?.schema.get("default")
     }
 
     /// Creates a required parameter with a JSON Schema.

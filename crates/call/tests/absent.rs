@@ -1,9 +1,11 @@
-//! JSON arguments: null for an optional parameter, and integers with a fraction of zero (`spec/block.md` 7.7.1).
+//! Parameters that a call does not have, null for them in JSON, and integers with a fraction of zero (`spec/block.md` 7.7.1).
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::render::{JsonCall, flatten, render_call};
-use plaincall_call::{Document, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed};
+use plaincall_call::{
+    Document, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed, bind, bind_arguments,
+};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
@@ -84,4 +86,37 @@ fn a_fraction_of_zero_is_an_integer() {
     for found in written(&json!({"path": "a", "limit": 5.5})) {
         assert!(found.is_err(), "{found:?}");
     }
+}
+
+#[test]
+fn defaults_are_added_for_tools_that_do_not_apply_them() {
+    let schema = json!({
+        "type": "object", "required": ["path", "must"],
+        "properties": {
+            "path": {"type": "string", "default": "unused"}, "limit": {"type": "integer", "default": 10},
+            "kind": {"enum": ["a", "b"], "default": "a"}, "names": {"type": "array", "default": ["x"]},
+            "wrong": {"type": "integer", "default": "many"}, "none": {"type": ["string", "null"], "default": null},
+            "must": {"type": "boolean", "default": true}
+        }
+    });
+    let tool = ToolSpec::new("search")
+        .parameters_from_schema(&schema)
+        .expect("a schema");
+    let text =
+        "!!!GADGET_START:search\n!!!ARG:path\na\n!!!ARG:must\nfalse\n!!!ARG:kind\nb\n!!!GADGET_END";
+    let document = Document::parse(text, &Dialect::block()).expect("a dialect");
+    let call = document.calls().next().expect("a call");
+    let given = json!({"path": "a", "must": false, "kind": "b"});
+    assert_eq!(bind(&tool, call).expect("valid").to_value(), given);
+    let tool = tool.fill_defaults();
+    let bound = bind(&tool, call).expect("valid");
+    let mut expected = given;
+    expected["limit"] = json!(10);
+    expected["names"] = json!(["x"]);
+    assert_eq!(bound.to_value(), expected);
+    assert_eq!(bind_arguments(&tool, &bound).expect("valid"), bound);
+    // A default does not replace a required argument.
+    let document = Document::parse("!!!GADGET_START:search\n!!!GADGET_END", &Dialect::block());
+    let document = document.expect("a dialect");
+    assert!(bind(&tool, document.calls().next().expect("a call")).is_err());
 }

@@ -203,7 +203,7 @@ fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) ->
     ReplyDiagnostic::of_definition("body_not_blank", "", span, message)
 }
 
-fn place(
+pub(crate) fn place(
     arguments: &mut Arguments,
     name: &str,
     text: &str,
