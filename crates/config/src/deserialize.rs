@@ -253,6 +253,7 @@ impl<'n> Reader<'n, '_> {
     }
 }
 
+/// The own types that other kinds of values may become have names that begin with `$`, which the type of a program cannot have.
 impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
     type Error = Error;
 
@@ -267,13 +268,13 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match (name, &self.node.value) {
-            ("RetryTable", Value::Number(attempts)) => {
+            ("$RetryTable", Value::Number(attempts)) => {
                 let attempts = attempts.parse::<u64>();
                 let attempts = attempts.map_err(|_| Error::Wanted(RETRY.to_owned()))?;
                 let table = std::iter::once(("attempts", attempts));
                 visitor.visit_map(de::value::MapDeserializer::new(table))
             }
-            ("RetryTable", value) if !matches!(value, Value::Table(_)) => {
+            ("$RetryTable", value) if !matches!(value, Value::Table(_)) => {
                 Err(Error::Wanted(RETRY.to_owned()))
             }
             _ => self.table(Some(fields), visitor),
@@ -293,17 +294,17 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         let text = match (name, &self.node.value) {
-            ("AsText", Value::Number(text) | Value::DateTime(text)) => text,
-            ("AsText", Value::Boolean(value)) => &value.to_string(),
-            ("OneOrMore", Value::Text(text)) => {
+            ("$AsText", Value::Number(text) | Value::DateTime(text)) => text,
+            ("$AsText", Value::Boolean(value)) => &value.to_string(),
+            ("$OneOrMore", Value::Text(text)) => {
                 let items = std::iter::once(text.as_str());
                 return visitor.visit_newtype_struct(de::value::SeqDeserializer::new(items));
             }
-            ("Effects", Value::Text(text)) => {
+            ("$Effects", Value::Text(text)) => {
                 let all = std::iter::once(("**", text.as_str()));
                 return visitor.visit_newtype_struct(de::value::MapDeserializer::new(all));
             }
-            ("OneOrMore", value) if !matches!(value, Value::List(_)) => {
+            ("$OneOrMore", value) if !matches!(value, Value::List(_)) => {
                 return Err(Error::Wanted("a string or an array of strings".to_owned()));
             }
             _ => return visitor.visit_newtype_struct(self),

@@ -131,6 +131,7 @@ impl ServerTable {
 
 /// The effects of a server's tools, by name pattern. A single string is the effect of all tools.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename = "$Effects")]
 pub struct Effects(pub IndexMap<String, McpEffect>);
 
 /// The effect of an MCP tool.

@@ -78,6 +78,7 @@ pub struct ExampleTable {
 
 /// `retry` of a tool: a number of attempts, or a table that also sets the delays.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename = "$RetryTable")]
 #[non_exhaustive]
 pub struct RetryTable {
     /// The maximum number of attempts, including the first.

@@ -25,12 +25,14 @@ const SIZE: &str =
 
 /// A text. Other scalar values, such as a port number, are accepted as they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[schemars(inline, extend("type" = ["string", "number", "boolean"]))]
+#[serde(rename = "$AsText")]
+#[schemars(inline, rename = "AsText", extend("type" = ["string", "number", "boolean"]))]
 pub struct AsText(pub String);
 
 /// A text or a list of texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[schemars(inline, extend("type" = ["string", "array"]))]
+#[serde(rename = "$OneOrMore")]
+#[schemars(inline, rename = "OneOrMore", extend("type" = ["string", "array"]))]
 pub struct OneOrMore(pub Vec<String>);
 
 /// A positive duration: seconds, or a decimal number with `ms`, `s`, `m` or `h`, such as `10`, `"300ms"`, `"1.5s"`, `"2m"`.

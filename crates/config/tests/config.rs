@@ -209,6 +209,28 @@ fn valid_files_are_read() {
     assert_eq!(error.problems[2].pointer, "/c/x~1y/e/0");
 }
 
+/// The name of a program's own type means nothing.
+#[test]
+fn types_are_read_alike_whatever_their_names() {
+    #[derive(Debug, Deserialize)]
+    struct Effects(BTreeMap<String, String>);
+    #[derive(Debug, Deserialize)]
+    struct AsText(String);
+    #[derive(Debug, Deserialize)]
+    struct OneOrMore(Vec<String>);
+    #[derive(Debug, Deserialize)]
+    struct RetryTable {
+        attempts: u32,
+    }
+    let mut document = Document::toml("file", "a = 'read'\nb = 5\nc.attempts = 2");
+    assert_eq!(document.read::<AsText>("/a").unwrap().0, "read");
+    assert_eq!(document.read::<RetryTable>("/c").unwrap().attempts, 2);
+    assert!(document.read::<Effects>("/a").is_none());
+    assert!(document.read::<OneOrMore>("/a").is_none());
+    assert!(document.read::<AsText>("/b").is_none());
+    assert!(document.read::<RetryTable>("/b").is_none());
+}
+
 #[test]
 fn layers() {
     let file = |name: &str, text: &str| Document::toml(name, text).root().clone();
