@@ -122,7 +122,7 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
             writeln!(out, "{}", Line(row, kept))?;
         }
     }
-    print_replies(options, effort, out, &mut problems)?;
+    verdicts.extend(print_replies(options, effort, out, &mut problems)?);
     if options.wants(options::LENGTHS) {
         let rows = print_lengths(options, effort, out, &mut problems)?;
         verdicts.extend(rows.iter().flat_map(Verdict::of_lengths));
@@ -137,13 +137,14 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
     Ok(problems)
 }
 
-/// Prints the rows of the parser and the reader of replies, on the same chunks.
+/// Prints the rows of the parser and the reader of replies, on the same chunks. Returns what was promised about them.
 fn print_replies(
     options: &Options,
     effort: Effort,
     out: &mut impl Write,
     problems: &mut Vec<String>,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<Vec<Verdict>, Box<dyn Error>> {
+    let mut verdicts = Vec::new();
     writeln!(out, "-- the parser and the reader of replies")?;
     writeln!(out, "{}", replies::head())?;
     let wanted = payload::all(options.quick)
@@ -178,13 +179,14 @@ fn print_replies(
                 calls_expected: replies::calls_in(&payload),
             };
             writeln!(out, "{row}")?;
+            verdicts.extend(Verdict::of_reply(payload.name, &row));
             if row.calls != row.calls_expected {
                 let (title, size) = (payload.title, size_title(size));
                 problems.push(format!("LOST: calls of {title}, chunks of {size}"));
             }
         }
     }
-    Ok(())
+    Ok(verdicts)
 }
 
 /// Prints the rows of values of growing length; events are consumed and nothing is assembled.
