@@ -229,21 +229,16 @@ impl<'c> Iterator for ByteEvents<'_, 'c> {
 
     #[inline]
     fn next(&mut self) -> Option<Event<'c>> {
-        loop {
-            let ByteParser {
-                parser, shrinks, ..
-            } = &mut *self.parser;
-            if self.completed.is_some() || shrinks.total > 0 {
-                return self.next_mapped();
-            }
-            // Nothing was replaced so far, so the spans of the text are those of the bytes.
-            if let Some(event) = parser.next(&mut self.chunk) {
+        // Nothing was replaced so far, so the spans of the text are those of the bytes.
+        while self.completed.is_none() && self.parser.shrinks.total == 0 {
+            if let Some(event) = self.parser.parser.next(&mut self.chunk) {
                 return Some(event);
             }
             if !self.begin_part() {
                 return None;
             }
         }
+        self.next_mapped()
     }
 }
 

@@ -96,6 +96,9 @@ impl InventedResults {
 
     /// Returns the text held back, when no more text comes before the next call or the end.
     pub fn rest(&mut self) -> String {
+        if self.line.is_empty() {
+            return String::new();
+        }
         let line = std::mem::take(&mut self.line);
         match heading(&format!("{line}\n"), &self.tools) {
             Heading::Yes => {
