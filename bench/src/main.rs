@@ -15,6 +15,7 @@ mod payload;
 mod promised;
 mod prose;
 mod reading;
+mod replies;
 mod table;
 
 use std::cell::Cell;
@@ -121,6 +122,7 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
             writeln!(out, "{}", Line(row, kept))?;
         }
     }
+    verdicts.extend(print_replies(options, effort, out, &mut problems)?);
     if options.wants(options::LENGTHS) {
         let rows = print_lengths(options, effort, out, &mut problems)?;
         verdicts.extend(rows.iter().flat_map(Verdict::of_lengths));
@@ -133,6 +135,58 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
         problems.extend(broken.map(Verdict::to_string));
     }
     Ok(problems)
+}
+
+/// Prints the rows of the parser and the reader of replies, on the same chunks. Returns what was promised about them.
+fn print_replies(
+    options: &Options,
+    effort: Effort,
+    out: &mut impl Write,
+    problems: &mut Vec<String>,
+) -> Result<Vec<Verdict>, Box<dyn Error>> {
+    let mut verdicts = Vec::new();
+    writeln!(out, "-- the parser and the reader of replies")?;
+    writeln!(out, "{}", replies::head())?;
+    let wanted = payload::all(options.quick)
+        .into_iter()
+        .filter(|payload| replies::PAYLOADS.contains(&payload.name) && options.wants(payload.name));
+    for payload in wanted {
+        let parser = Parser::new(&payload.dialect)?;
+        let reader = replies::reader(&payload.dialect)?;
+        for size in replies::SIZES {
+            if !options.wants_size(size) {
+                continue;
+            }
+            let chunks = chunks::cut(&payload.text, size);
+            let parse = || reading::read(&parser, &chunks, Mode::Events);
+            let read = || {
+                black_box(replies::read(&reader, &chunks));
+            };
+            let times = interleaved(effort, &[&parse, &read]);
+            let [parsed, read_times] = [0, 1].map(|run| times.get(run).map_or(&[][..], |of| of));
+            let bytes = float(payload.text.len());
+            let count = allocations(read);
+            let row = replies::Row {
+                payload: payload.title,
+                size,
+                chunks: float(chunks.len()),
+                bytes,
+                parser: bytes / 1e6 / speed(payload.text.len(), parsed),
+                reader: bytes / 1e6 / speed(payload.text.len(), read_times),
+                times: share(read_times, parsed),
+                allocations: float(usize::try_from(count).unwrap_or(usize::MAX)) * 1e3 / bytes,
+                calls: replies::read(&reader, &chunks),
+                calls_expected: replies::calls_in(&payload),
+            };
+            writeln!(out, "{row}")?;
+            verdicts.extend(Verdict::of_reply(payload.name, &row));
+            if row.calls != row.calls_expected {
+                let (title, size) = (payload.title, size_title(size));
+                problems.push(format!("LOST: calls of {title}, chunks of {size}"));
+            }
+        }
+    }
+    Ok(verdicts)
 }
 
 /// Prints the rows of values of growing length; events are consumed and nothing is assembled.

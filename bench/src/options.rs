@@ -13,7 +13,7 @@ cargo run --release -p plaincall-bench -- [OPTIONS]
                   status 1 if one is not
   --payload NAME  only this payload: words, prose, value, tiny, heavy, emoji;
                   or only the values of growing length: lengths
-  --chunk SIZE    only this chunk size: whole, 4096, 64, 4
+  --chunk SIZE    only this chunk size: whole, 65536, 4096, 64, 4
   --help          this text
 
 Exit status: 0 all is well, 1 something was lost or too slow, 2 wrong usage.
@@ -70,7 +70,7 @@ impl Options {
 pub(crate) const LENGTHS: &str = "lengths";
 
 const PAYLOADS: [&str; 7] = ["words", "prose", "value", "tiny", "heavy", "emoji", LENGTHS];
-const CHUNKS: [&str; 4] = ["whole", "4096", "64", "4"];
+const CHUNKS: [&str; 5] = ["whole", "65536", "4096", "64", "4"];
 
 fn one_of(option: &str, value: Option<String>, allowed: &[&str]) -> Result<String, String> {
     let list = allowed.join(", ");
@@ -86,6 +86,7 @@ mod tests {
     use super::{CHUNKS, LENGTHS, Options, PAYLOADS};
     use crate::chunks::SIZES;
     use crate::payload;
+    use crate::replies;
     use crate::table::size_title;
 
     fn check(line: &str, expected: &Result<Options, &str>) {
@@ -119,7 +120,10 @@ mod tests {
 
     #[test]
     fn every_choice_exists() {
-        assert_eq!(SIZES.map(size_title), CHUNKS.map(str::to_owned));
+        let sizes = SIZES.into_iter().chain(replies::SIZES);
+        for name in sizes.map(size_title) {
+            assert!(CHUNKS.contains(&name.as_str()), "{name}");
+        }
         let names: Vec<&str> = payload::all(true)
             .iter()
             .map(|payload| payload.name)

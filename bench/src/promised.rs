@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::replies;
 use crate::table::{Flatness, Row, size_title};
 
 /// The minimum share of the copy loop's speed for a payload, by its name and the chunk size.
@@ -23,6 +24,12 @@ const LONGEST: f64 = 0.8;
 /// The minimum of the slowest value, in chunks of 4 bytes. In larger chunks the markers around a short value take
 /// most of the time.
 const SLOWEST: f64 = 0.5;
+
+/// The payloads that the reader of replies must read at [`REPLY_SPEED`] in large chunks. In the others, calls take most of
+/// the time.
+const REPLIES: &[&str] = &["words", "prose", "value"];
+/// In millions of bytes per second.
+const REPLY_SPEED: f64 = 300.0;
 
 /// A promise and whether it is kept.
 #[derive(Debug)]
@@ -67,6 +74,20 @@ impl Verdict {
         verdicts
     }
 
+    /// Returns the promise about the reader of replies, for the payload with this name.
+    pub(crate) fn of_reply(name: &str, row: &replies::Row) -> Option<Self> {
+        let is_promised = REPLIES.contains(&name) && row.size > Some(4);
+        is_promised.then(|| Self {
+            is_kept: row.speed() >= REPLY_SPEED,
+            sentence: format!(
+                "{}, chunks of {}: the reader of replies reads {:.0} MB/s, at least {REPLY_SPEED}",
+                row.payload,
+                size_title(row.size),
+                row.speed()
+            ),
+        })
+    }
+
     /// Returns the promises about values of growing length.
     pub(crate) fn of_lengths(row: &Flatness) -> Vec<Self> {
         let verdict = |which: &str, share: f64, floor: f64| Self {
@@ -94,6 +115,7 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::Verdict;
+    use crate::replies;
     use crate::table::{Flatness, Row};
 
     fn check(name: &str, size: Option<usize>, figures: [f64; 3], expected: &[bool]) {
@@ -126,6 +148,30 @@ mod tests {
         check("words", None, [5_000.0, 0.1, 0.1], &[true]);
         check("words", None, [4_000.0, 0.1, 0.3], &[true]);
         check("prose", None, [4_000.0, 0.1, 0.2], &[false]);
+    }
+
+    #[test]
+    fn the_reader_of_replies_must_be_fast_in_large_chunks() {
+        let check = |name: &str, size: usize, megabytes: f64, expected: Option<bool>| {
+            let row = replies::Row {
+                payload: "a payload",
+                size: Some(size),
+                chunks: 1.0,
+                bytes: megabytes * 1e6,
+                parser: 1.0,
+                reader: 1.0,
+                times: 1.0,
+                allocations: 0.0,
+                calls: 0,
+                calls_expected: 0,
+            };
+            let verdict = Verdict::of_reply(name, &row);
+            assert_eq!(verdict.map(|verdict| verdict.is_kept), expected, "{row:?}");
+        };
+        check("prose", 65_536, 300.0, Some(true));
+        check("value", 65_536, 299.0, Some(false));
+        check("heavy", 65_536, 100.0, None);
+        check("prose", 4, 50.0, None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 pub(crate) mod json_scan;
 pub(crate) mod named;
 
+use memchr::{memchr, memchr3};
 use plaincall_syntax::{CALL_NAME_KEYS, CALL_TAGS, ceil_char_boundary, is_blank};
 
 use crate::candidates::json_scan::{JsonScan, Scanned};
@@ -148,22 +149,41 @@ impl Default for Candidates {
 
 impl Candidates {
     /// Reads the next text.
-    pub(crate) fn feed(&mut self, mut text: &str, out: &mut dyn FnMut(Piece<'_>)) {
-        while let Some(c) = text.chars().next() {
+    pub(crate) fn feed(&mut self, text: &str, out: &mut dyn FnMut(Piece<'_>)) {
+        for line in text.split_inclusive('\n') {
+            self.feed_line(line, out);
+        }
+    }
+
+    /// Reads the next text, which has no line end before its last character.
+    pub(crate) fn feed_line(&mut self, mut line: &str, out: &mut dyn FnMut(Piece<'_>)) {
+        while let Some(c) = line.chars().next() {
             if self.state == State::Line && self.marks == 0 {
-                let stop = text.find(['<', '[', '`', '\n']).unwrap_or(text.len());
-                let (plain, rest) = text.split_at_checked(stop).unwrap_or((text, ""));
+                let bytes = line.as_bytes();
+                let len = bytes.len() - usize::from(bytes.last() == Some(&b'\n'));
+                let stop = memchr3(b'<', b'[', b'`', bytes).unwrap_or(len);
+                let (plain, rest) = line.split_at(stop);
                 if !plain.is_empty() {
                     self.is_apart &= plain.chars().all(|c| is_blank(c) || c == '\r');
                     out(Piece::Text(plain));
-                    text = rest;
+                    line = rest;
                     continue;
                 }
             }
             if self.take(c, out) {
-                text = text.get(c.len_utf8()..).unwrap_or_default();
+                line = line.get(c.len_utf8()..).unwrap_or_default();
             }
         }
+    }
+
+    /// Returns whether a text passes in the current line without a change of state.
+    pub(crate) fn passes(&self, text: &str) -> bool {
+        let text = text.as_bytes();
+        self.state == State::Line
+            && self.marks == 0
+            && !self.is_apart
+            && memchr(b'\n', text).is_none()
+            && memchr3(b'<', b'[', b'`', text).is_none()
     }
 
     /// Ends the text before something else. Code blocks stay open.
@@ -292,7 +312,7 @@ impl Candidates {
 
     /// Takes a character. Returns `false` if it has to be taken again, in another state.
     fn take(&mut self, c: char, out: &mut dyn FnMut(Piece<'_>)) -> bool {
-        if !self.is_open() && self.held.len() > LONGEST_BEGINNING && self.state != State::Json {
+        if self.held.len() > LONGEST_BEGINNING && !self.is_open() && self.state != State::Json {
             self.continue_as_text(out);
         }
         match self.state {

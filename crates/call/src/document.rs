@@ -286,7 +286,7 @@ impl Building {
                 let diagnostics = read.call.diagnostics.iter();
                 let diagnostics = diagnostics.filter(|one| !read.resolves(one)).cloned();
                 self.document.diagnostics.extend(diagnostics);
-                self.document.segments.push(Segment::Call(Box::new(read)));
+                self.document.segments.push(Segment::Call(read));
             }
             ReplyItem::MaybeReasoning { from, error } => self.reject_from(from, &error),
             _ => {}

@@ -3,8 +3,9 @@
 use std::mem;
 use std::sync::Arc;
 
+use memchr::memchr;
 use plaincall_syntax::{
-    Code, Dialect, DialectError, Event, EventKind, MarkerUse, NearMisses, Syntax,
+    Code, Dialect, DialectError, Event, EventKind, MARKER_LIMIT, MarkerUse, NearMisses, Syntax,
 };
 
 use crate::candidates::named::Named;
@@ -45,7 +46,7 @@ pub(crate) struct Outside {
     markers: Arc<Starts>,
     /// The beginning of the current line, until it is known whether it looks like a start marker.
     line: Option<String>,
-    /// The number of bytes in the current line that are not blanks.
+    /// The number of bytes in the current line that are not blanks; not all of them if it is longer than a marker.
     filled: usize,
     candidates: Candidates,
     /// The text before the next call.
@@ -181,9 +182,47 @@ impl Outside {
     }
 
     fn text(&mut self, text: &str) -> bool {
+        if self.is_in_line() && self.candidates.passes(text) {
+            return false;
+        }
         self.search_opening(text);
+        let mut is_closed = false;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = memchr(b'\n', rest.as_bytes());
+            let len = end.map_or(rest.len(), |end| end + 1);
+            let (piece, behind) = rest.split_at(len);
+            rest = behind;
+            self.search_candidates(piece);
+            let line = piece.get(..end.unwrap_or(len)).unwrap_or_default();
+            self.add_to_line(line);
+            if self.filled <= MARKER_LIMIT || self.may_close {
+                let filled = line.bytes().filter(|byte| !b" \t\r".contains(byte));
+                // It is compared with the length of a marker.
+                let filled = filled.take(MARKER_LIMIT + 1).count();
+                self.filled += filled;
+                self.may_close &= filled == 0;
+            }
+            if end.is_some() {
+                is_closed |= mem::take(&mut self.may_close);
+                self.end_line();
+                self.line = Some(String::new());
+                self.filled = 0;
+            }
+        }
+        is_closed
+    }
+
+    /// Returns whether the rest of the current line does not matter, except for calls in other formats.
+    const fn is_in_line(&self) -> bool {
+        let is_decided = self.line.is_none() && matches!(self.opening, Opening::Over);
+        is_decided && self.filled > MARKER_LIMIT && !self.may_close
+    }
+
+    /// Looks for calls in other formats in a line or a part of it.
+    fn search_candidates(&mut self, line: &str) {
         let (before, len) = (&mut self.before, &mut self.others_len);
-        self.candidates.feed(text, &mut |piece| {
+        self.candidates.feed_line(line, &mut |piece| {
             // After a broken beginning, no other one matters.
             let (Piece::Candidate(found), None) = (piece, &before.broken) else {
                 return;
@@ -196,25 +235,6 @@ impl Outside {
                 before.broken = Some(shown);
             }
         });
-        let mut is_closed = false;
-        for piece in text.split_inclusive('\n') {
-            let (line, ends) = match piece.strip_suffix('\n') {
-                Some(line) => (line, true),
-                None => (piece, false),
-            };
-            self.add_to_line(line);
-            let filled = line.bytes().filter(|byte| !b" \t\r".contains(byte));
-            let filled = filled.count();
-            self.filled += filled;
-            self.may_close &= filled == 0;
-            if ends {
-                is_closed |= mem::take(&mut self.may_close);
-                self.end_line();
-                self.line = Some(String::new());
-                self.filled = 0;
-            }
-        }
-        is_closed
     }
 
     fn add_to_line(&mut self, text: &str) {

@@ -24,6 +24,7 @@ mod problems;
 mod prompt;
 mod properties;
 mod repair;
+mod reply_chunks;
 mod rescue;
 mod schema_properties;
 mod schema_vectors;

@@ -222,8 +222,13 @@ fn types_are_read_alike_whatever_their_names() {
     struct RetryTable {
         attempts: u32,
     }
-    let mut document = Document::toml("file", "a = 'read'\nb = 5\nc.attempts = 2");
+    let mut document = Document::toml(
+        "file",
+        "a = 'read'\nb = 5\nc.attempts = 2\nd = ['x']\ne.x = 'y'",
+    );
     assert_eq!(document.read::<AsText>("/a").unwrap().0, "read");
+    assert_eq!(document.read::<OneOrMore>("/d").unwrap().0, ["x"]);
+    assert_eq!(document.read::<Effects>("/e").unwrap().0["x"], "y");
     assert_eq!(document.read::<RetryTable>("/c").unwrap().attempts, 2);
     assert!(document.read::<Effects>("/a").is_none());
     assert!(document.read::<OneOrMore>("/a").is_none());

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::str::Utf8Chunks;
 
 use crate::dialect::{Dialect, DialectError};
 use crate::event::{Event, EventKind, Syntax};
@@ -58,6 +57,7 @@ impl ByteParser {
     }
 
     /// Parses the next chunk and returns the events it completes. See [`Parser::feed`].
+    #[inline]
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c [u8]) -> ByteEvents<'p, 'c> {
         self.skip_unread();
         self.given += chunk.len();
@@ -69,14 +69,27 @@ impl ByteParser {
             Ok(text) => (text, &[][..]),
             Err(_) => ("", whole),
         };
+        let (valid, chunk) = if completed.is_some() {
+            (valid, Chunk::done())
+        } else {
+            self.begin_valid(valid.len());
+            ("", Chunk::new(valid))
+        };
         ByteEvents {
             parser: self,
             completed: completed.map(Completed::new),
             valid,
-            parts: parts.utf8_chunks(),
+            parts,
             invalid: 0,
-            chunk: Chunk::done(),
+            chunk,
         }
+    }
+
+    /// Begins a chunk of `len` bytes of valid text.
+    #[inline]
+    fn begin_valid(&mut self, len: usize) {
+        self.parser.begin_chunk(len);
+        self.shrinks.fed += len;
     }
 
     /// Ends the stream and returns the last events.
@@ -118,8 +131,7 @@ impl ByteParser {
     /// Skips the unread rest of the last chunk if its iterator was leaked (`mem::forget`).
     fn skip_unread(&mut self) {
         let unread = self.given - (self.shrinks.fed - self.shrinks.total + self.cut.len());
-        self.parser.begin_chunk(unread);
-        self.shrinks.fed += unread;
+        self.begin_valid(unread);
         self.parser.begin_chunk(0);
     }
 
@@ -138,8 +150,7 @@ impl ByteParser {
             };
             let completed = if let Some(character) = completed {
                 rest = behind;
-                self.parser.begin_chunk(character.len_utf8());
-                self.shrinks.fed += character.len_utf8();
+                self.begin_valid(character.len_utf8());
                 character
             } else {
                 // The new byte does not continue the incomplete character, so it is parsed with the rest.
@@ -156,6 +167,9 @@ impl ByteParser {
 
 /// Returns the length of the incomplete character at the end of `bytes`.
 fn cut_len(bytes: &[u8]) -> usize {
+    if bytes.last().is_none_or(u8::is_ascii) {
+        return 0;
+    }
     (1..=bytes.len().min(3))
         .find(|&len| {
             let tail = bytes.get(bytes.len() - len..).unwrap_or_default();
@@ -173,8 +187,8 @@ pub struct ByteEvents<'p, 'c> {
     completed: Option<Completed>,
     /// The next valid text.
     valid: &'c str,
-    /// The texts after it, and invalid bytes.
-    parts: Utf8Chunks<'c>,
+    /// The bytes after it, valid and invalid.
+    parts: &'c [u8],
     /// The width of the invalid part after the current chunk.
     invalid: usize,
     chunk: Chunk<'c>,
@@ -213,40 +227,75 @@ impl Completed {
 impl<'c> Iterator for ByteEvents<'_, 'c> {
     type Item = Event<'c>;
 
+    #[inline]
     fn next(&mut self) -> Option<Event<'c>> {
-        let ByteParser {
-            parser, shrinks, ..
-        } = &mut *self.parser;
-        if let Some(completed) = &mut self.completed {
-            if let Some(event) = completed.next(parser) {
+        // Nothing was replaced so far, so the spans of the text are those of the bytes.
+        while self.completed.is_none() && self.parser.shrinks.total == 0 {
+            if let Some(event) = self.parser.parser.next(&mut self.chunk) {
+                return Some(event);
+            }
+            if !self.begin_part() {
+                return None;
+            }
+        }
+        self.next_mapped()
+    }
+}
+
+impl<'c> ByteEvents<'_, 'c> {
+    /// Returns the next event after a replacement or a split character.
+    fn next_mapped(&mut self) -> Option<Event<'c>> {
+        loop {
+            let ByteParser {
+                parser, shrinks, ..
+            } = &mut *self.parser;
+            let event = match &mut self.completed {
+                Some(completed) => completed.next(parser),
+                None => parser.next(&mut self.chunk),
+            };
+            if let Some(event) = event {
                 let event = shrinks.map(event);
                 shrinks.note_pin(parser);
                 return Some(event);
             }
             self.completed = None;
+            if !self.begin_part() {
+                return None;
+            }
         }
-        loop {
-            if let Some(event) = parser.next(&mut self.chunk) {
-                let event = shrinks.map(event);
-                shrinks.note_pin(parser);
-                return Some(event);
-            }
-            if self.invalid > 0 {
-                parser.begin_chunk(REPLACEMENT.len());
-                shrinks.replaced(std::mem::take(&mut self.invalid), parser);
-                self.chunk = Chunk::new(REPLACEMENT);
-                continue;
-            }
-            let mut valid = std::mem::take(&mut self.valid);
-            if valid.is_empty() {
-                let part = self.parts.next()?;
+    }
+
+    /// Begins the next valid text or replacement as a chunk of the parser. Returns whether there is one.
+    #[inline]
+    fn begin_part(&mut self) -> bool {
+        if self.valid.is_empty() && self.parts.is_empty() && self.invalid == 0 {
+            return false;
+        }
+        self.begin_next_part();
+        true
+    }
+
+    fn begin_next_part(&mut self) {
+        let ByteParser {
+            parser, shrinks, ..
+        } = &mut *self.parser;
+        if self.invalid > 0 {
+            parser.begin_chunk(REPLACEMENT.len());
+            shrinks.replaced(std::mem::take(&mut self.invalid), parser);
+            self.chunk = Chunk::new(REPLACEMENT);
+            return;
+        }
+        let mut valid = std::mem::take(&mut self.valid);
+        if valid.is_empty() {
+            for part in self.parts.utf8_chunks().take(1) {
                 valid = part.valid();
                 self.invalid = part.invalid().len();
             }
-            parser.begin_chunk(valid.len());
-            shrinks.fed += valid.len();
-            self.chunk = Chunk::new(valid);
+            let read = valid.len() + self.invalid;
+            self.parts = self.parts.get(read..).unwrap_or_default();
         }
+        self.parser.begin_valid(valid.len());
+        self.chunk = Chunk::new(valid);
     }
 }
 

@@ -100,11 +100,11 @@ impl<'c> Piece<'c> {
     }
 
     /// Returns the text, still borrowed from the chunk if it was.
-    pub fn into_cow(self) -> Cow<'c, str> {
-        match self.0 {
+    #[inline]
+    pub fn to_cow(&self) -> Cow<'c, str> {
+        match &self.0 {
             Repr::Borrowed(text) => Cow::Borrowed(text),
-            Repr::Owned(text) => Cow::Owned(text.into()),
-            Repr::Inline(_) => Cow::Owned(self.as_str().to_owned()),
+            Repr::Inline(_) | Repr::Owned(_) => Cow::Owned(self.as_str().to_owned()),
         }
     }
 

@@ -196,7 +196,7 @@ fn a_piece_is_its_text_however_it_is_kept() {
             assert_eq!(piece.clone().into_owned(), *piece);
             assert_eq!(piece.to_string(), text);
             assert_eq!(format!("{piece:?}"), format!("{text:?}"));
-            assert_eq!(piece.clone().into_cow(), text);
+            assert_eq!(piece.to_cow(), text);
         }
     }
 }
@@ -216,7 +216,7 @@ fn borrowed_text_stays_borrowed() {
     let mut parser = Parser::new(&Dialect::block()).unwrap();
     let chunk = String::from("plain text");
     let cow = match parser.feed(&chunk).next().map(|event| event.kind) {
-        Some(EventKind::Text(piece)) => piece.into_cow(),
+        Some(EventKind::Text(piece)) => piece.to_cow(),
         other => panic!("{other:?}"),
     };
     drop(parser);

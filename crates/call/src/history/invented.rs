@@ -2,10 +2,13 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 use crate::history::results::word_of;
 
 /// The words of a heading before the number, the count and the name of the tool.
 const HEADING: [&str; 3] = ["Result ", " of ", ": tool "];
+const FIRST_LETTER: char = 'R';
 
 /// The maximum length of a heading, in bytes. A longer line is the model's own text.
 const LONGEST_HEADING: usize = 1024;
@@ -41,41 +44,61 @@ impl InventedResults {
         }
     }
 
+    /// Returns whether the reply has a call, so that text may be removed.
+    pub(crate) fn is_after_call(&self) -> bool {
+        !self.tools.is_empty()
+    }
+
     /// Returns the text to keep of the next piece. A line that may become a heading is held back.
     pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         if self.is_invented {
             return Cow::Borrowed("");
         }
-        if self.tools.is_empty() {
+        let is_in_line = self.is_in_line && memchr(b'\n', text.as_bytes()).is_none();
+        if is_in_line || !self.is_after_call() {
             return Cow::Borrowed(text);
         }
-        let mut left = String::new();
+        let held = self.line.len();
+        let (mut before, mut kept, mut at) = (String::new(), 0, 0);
         for piece in text.split_inclusive('\n') {
-            if self.is_in_line {
-                left.push_str(piece);
-                self.is_in_line = !piece.ends_with('\n');
-                continue;
-            }
-            self.line.push_str(piece);
-            match heading(&self.line, &self.tools) {
-                Heading::Perhaps => {}
-                Heading::No => {
-                    self.is_in_line = !piece.ends_with('\n');
-                    left.push_str(&std::mem::take(&mut self.line));
+            at += piece.len();
+            let is_other =
+                self.is_in_line || (self.line.is_empty() && !piece.starts_with(FIRST_LETTER));
+            if !is_other {
+                self.line.push_str(piece);
+                match heading(&self.line, &self.tools) {
+                    Heading::Perhaps => continue,
+                    Heading::No => {
+                        let line = std::mem::take(&mut self.line);
+                        if kept == 0 {
+                            before = line;
+                            before.truncate(held);
+                        }
+                    }
+                    Heading::Yes => {
+                        self.is_invented = true;
+                        self.count += 1;
+                        self.line.clear();
+                        break;
+                    }
                 }
-                Heading::Yes => {
-                    self.is_invented = true;
-                    self.count += 1;
-                    self.line.clear();
-                    break;
-                }
             }
+            kept = at;
+            self.is_in_line = !piece.ends_with('\n');
         }
-        Cow::Owned(left)
+        let kept = text.get(..kept).unwrap_or_default();
+        if before.is_empty() {
+            Cow::Borrowed(kept)
+        } else {
+            Cow::Owned(before + kept)
+        }
     }
 
     /// Returns the text held back, when no more text comes before the next call or the end.
     pub fn rest(&mut self) -> String {
+        if self.line.is_empty() {
+            return String::new();
+        }
         let line = std::mem::take(&mut self.line);
         match heading(&format!("{line}\n"), &self.tools) {
             Heading::Yes => {
