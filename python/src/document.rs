@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plaincall_call::document::Segment;
-use plaincall_call::{ModelText, PromptText, ReplyCheck, ToolSet, Unclosed};
+use plaincall_call::{ModelText, NoTools, PromptText, ReplyCheck, ToolSet, Unclosed};
 use plaincall_syntax::{DialectError, Syntax};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -167,7 +167,7 @@ pub(crate) fn parse(
     let text = bytes(text)?;
     let read = released(py, text.len(), || {
         let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-        plaincall_call::Document::read(&text, &dialect, None::<&ToolSet>, check, stop)
+        plaincall_call::Document::read(&text, &dialect, NoTools, check, stop)
     });
     Document::new(py, read.map_err(error::dialect)?, &text, None)
 }

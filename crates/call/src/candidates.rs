@@ -48,8 +48,10 @@ pub(crate) struct Candidate {
     pub(crate) source: String,
     /// The texts that may name its tool.
     pub(crate) named: Named,
-    /// True if it has its own end, and all of its text is known.
-    pub(crate) is_whole: bool,
+    /// Whether it has its own end.
+    pub(crate) has_ended: bool,
+    /// Whether all of its text is known: nothing of it was passed on.
+    pub(crate) is_known: bool,
     /// Whether only blanks or other candidates precede it in its line, and it is not in a code block.
     pub(crate) is_apart: bool,
 }
@@ -283,7 +285,7 @@ impl Candidates {
     }
 
     /// Ends the candidate.
-    fn end(&mut self, is_whole: bool, out: &mut dyn FnMut(Piece<'_>)) {
+    fn end(&mut self, has_ended: bool, out: &mut dyn FnMut(Piece<'_>)) {
         let Open {
             named,
             is_apart,
@@ -293,7 +295,8 @@ impl Candidates {
         out(Piece::Candidate(Candidate {
             source: std::mem::take(&mut self.held),
             named,
-            is_whole: is_whole && dropped == 0,
+            has_ended,
+            is_known: dropped == 0,
             is_apart,
         }));
         self.state = State::Line;
@@ -629,12 +632,12 @@ impl Candidates {
     }
 
     /// Continues after JSON: at the end of the candidate, or before the text that ends it.
-    fn end_json(&mut self, is_whole: bool, out: &mut dyn FnMut(Piece<'_>)) {
+    fn end_json(&mut self, has_ended: bool, out: &mut dyn FnMut(Piece<'_>)) {
         if !self.is_open() {
             self.block = self.open.fence.or(self.block);
             self.continue_as_text(out);
         } else if self.open.end.is_empty() {
-            self.end(is_whole, out);
+            self.end(has_ended, out);
         } else {
             self.state = State::ToEnd;
         }

@@ -17,7 +17,7 @@ use crate::repair::{repair, repair_reply};
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::reply_reader::{ReplyItem, ReplyReader};
 use crate::stop::Stop;
-use crate::tool::lookup::ToolLookup;
+use crate::tool::lookup::{NoTools, ToolLookup};
 use crate::tool::set::ToolSet;
 use crate::untrusted::ModelText;
 use crate::untrusted::prompt_text::PromptText;
@@ -77,7 +77,7 @@ impl Document {
     /// Returns an error for an invalid dialect. Any text can be parsed.
     pub fn parse(text: &str, dialect: &Dialect) -> Result<Self, DialectError> {
         let check = ReplyCheck::new(dialect, Unclosed::Reject)?;
-        Self::read(text, dialect, None::<&ToolSet>, check, Stop::Broken)
+        Self::read(text, dialect, NoTools, check, Stop::Broken)
     }
 
     /// Reads a complete text, and decides about its calls: with definitions of tools, each is validated against its own. `stop` is how
@@ -190,12 +190,12 @@ impl Segment {
 ///
 /// ```
 /// use plaincall_call::document::DocumentReader;
-/// use plaincall_call::{Limits, ReplyCheck, Stop, ToolSet, Unclosed};
+/// use plaincall_call::{Limits, NoTools, ReplyCheck, Stop, Unclosed};
 /// use plaincall_syntax::Dialect;
 ///
 /// let dialect = Dialect::block();
 /// let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-/// let mut reader = DocumentReader::new(&dialect, None::<ToolSet>, check, Limits::for_reading())?;
+/// let mut reader = DocumentReader::new(&dialect, NoTools, check, Limits::for_reading())?;
 /// reader.feed("!!!GADGET_START:read\n!!!ARG:pa");
 /// reader.feed("th\na.txt");
 /// // The end of the text may be missing.

@@ -119,7 +119,7 @@ pub use spec_error::SpecError;
 pub use stop::Stop;
 pub use suspect_marker::SuspectMarker;
 pub use tool::example::CallExample;
-pub use tool::lookup::ToolLookup;
+pub use tool::lookup::{NoTools, ToolLookup};
 pub use tool::set::ToolSet;
 pub use tool::{Effect, Parameter, ParameterKind, ToolSpec};
 pub use untrusted::prompt_text::{PromptText, PromptTextBuilder};

@@ -284,13 +284,15 @@ impl State {
     }
 
     fn candidate(&mut self, candidate: Candidate, tools: &impl ToolLookup) {
-        let may_be = candidate.is_whole && candidate.is_apart && self.tags.are_closed();
+        let is_whole = candidate.has_ended && candidate.is_known;
+        let may_be = is_whole && candidate.is_apart && self.tags.are_closed();
         let calls = (may_be && !self.is_doubtful).then(|| calls_in(&candidate.source, tools));
         if let Some(calls) = calls.flatten() {
             return self.accept(candidate.source, calls);
         }
         let is_named = |tool: &ToolSpec| candidate.named.names(&tool.name);
-        self.is_doubtful |= !candidate.is_whole || tools.specs().any(is_named);
+        self.is_doubtful |= !candidate.has_ended || tools.specs().any(is_named);
+        self.tags.feed(&candidate.source);
         self.text(&candidate.source);
     }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Document, Limits, ReplyCheck, ReplyDiagnostic, Stop, ToolCall, ToolSet, Unclosed,
+    Document, Limits, NoTools, ReplyCheck, ReplyDiagnostic, Stop, ToolCall, Unclosed,
     collector::{Collected, Collector},
     document::DocumentReader,
 };
@@ -362,7 +362,7 @@ fn check_leading(text: &str, dialect: &Dialect, expected: &[&str]) {
     for cut in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
         let check = ReplyCheck::new(dialect, Unclosed::Reject).expect("a dialect that works");
         let limits = Limits::for_reading();
-        let reader = DocumentReader::new(dialect, None::<ToolSet>, check, limits);
+        let reader = DocumentReader::new(dialect, NoTools, check, limits);
         let mut reader = reader.expect("a dialect that works");
         let (before, behind) = text.split_at(cut);
         for chunk in [before, behind] {

@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Arguments, Document, Limits, Parameter, ParameterKind, ReplyCheck, Stop, ToolSet, ToolSpec,
+    Arguments, Document, Limits, NoTools, Parameter, ParameterKind, ReplyCheck, Stop, ToolSpec,
     Unclosed, bind, document::DocumentReader, json::coerce, render::flatten,
 };
 use plaincall_syntax::{Call, Dialect, ceil_char_boundary, render};
@@ -86,7 +86,7 @@ fn dialects() -> impl Strategy<Value = Dialect> {
 
 fn in_chunks(text: &str, dialect: &Dialect, sizes: &[usize], limits: Limits) -> Document {
     let check = ReplyCheck::new(dialect, Unclosed::Reject).expect("a dialect that works");
-    let reader = DocumentReader::new(dialect, None::<ToolSet>, check, limits);
+    let reader = DocumentReader::new(dialect, NoTools, check, limits);
     let mut reader = reader.expect("a dialect that works");
     let mut rest = text;
     for &size in sizes.iter().cycle() {

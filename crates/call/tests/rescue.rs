@@ -199,6 +199,22 @@ proptest! {
 }
 
 #[test]
+fn a_failed_candidate_is_read_alike_in_pieces() {
+    let call = r#"{"name": "add", "arguments": {"a": 5}}"#;
+    for failed in [
+        r#"[TOOL_CALLS]{"name": "sub", "arguments": {}}"#,
+        "{\"name\": \"sub\", \"arguments\": {\"text\":\n\"x\",\n<b>\n\"a\": 1}}",
+    ] {
+        let text = format!("{failed}\n{call}");
+        let whole = lines(&read([text.as_str()]));
+        for cut in 0..text.len() {
+            let (before, behind) = text.split_at(cut);
+            assert_eq!(lines(&read([before, behind])), whole, "{before:?}");
+        }
+    }
+}
+
+#[test]
 fn text_is_held_back_only_while_it_may_become_a_call() {
     for (text, held) in [
         ("Hello", ""),

@@ -211,7 +211,7 @@ fn valid_files_are_read() {
 
 /// The name of a program's own type means nothing.
 #[test]
-fn types_are_read_alike_whatever_their_names() {
+fn types_of_any_name_are_read_alike() {
     #[derive(Debug, Deserialize)]
     struct Effects(BTreeMap<String, String>);
     #[derive(Debug, Deserialize)]

@@ -47,12 +47,10 @@ impl Rejections {
         for read in document.decided() {
             let (call, decision) = (&read.call, &read.decision);
             let lenient_decision = lenient.may_run(call, Some(&reads), run.stop);
+            let is_late = || matches!(decision, Err(CallError::MaybeReasoning(_)));
             let is_unusable = match run.tools {
                 Some(_) => decision.is_err(),
-                None => {
-                    let is_late = matches!(decision, Err(CallError::MaybeReasoning(_)));
-                    is_late || lenient_decision.is_err()
-                }
+                None => is_late() || lenient_decision.is_err(),
             };
             declared.push(DeclaredCall::new(&call.id, &call.dependencies).invalid(is_unusable));
             let severity = match (decision, run.tools) {

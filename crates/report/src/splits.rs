@@ -2,7 +2,7 @@
 
 use std::{fmt, mem};
 
-use plaincall_call::{Limits, ReplyCheck, Stop, ToolSet, Unclosed, document::DocumentReader};
+use plaincall_call::{Limits, NoTools, ReplyCheck, Stop, Unclosed, document::DocumentReader};
 use plaincall_syntax::{Dialect, DialectError};
 
 /// The largest chunk size tried, in bytes. Every smaller size is tried too.
@@ -153,7 +153,7 @@ impl<'t> SplitCheck<'t> {
 fn document(bytes: &[u8], splits: &[usize], dialect: &Dialect) -> Result<String, DialectError> {
     let check = ReplyCheck::new(dialect, Unclosed::Reject)?;
     let limits = Limits::for_reading();
-    let mut reader = DocumentReader::new(dialect, None::<ToolSet>, check, limits)?;
+    let mut reader = DocumentReader::new(dialect, NoTools, check, limits)?;
     let mut from = 0;
     for &to in splits.iter().chain([&bytes.len()]) {
         let chunk = bytes.get(mem::replace(&mut from, to)..to);

@@ -1,6 +1,6 @@
 //! The operations that are not called often: each has JSON options, and some have a text.
 
-use plaincall_call::{DialectOptions, Document, ReplyCheck, Stop, ToolSet, Unclosed};
+use plaincall_call::{DialectOptions, Document, NoTools, ReplyCheck, Stop, Unclosed};
 use plaincall_syntax::ByteParser;
 use serde::{Deserialize, Serialize};
 use serde_path_to_error::{Path, Segment};
@@ -132,7 +132,7 @@ pub(crate) fn perform(state: &mut State, json: &[u8], text: &[u8]) -> Result<(),
             let dialect = dialect(&options)?;
             check_calls(text, &dialect)?;
             let check = ReplyCheck::new(&dialect, Unclosed::Reject).map_err(Error::dialect)?;
-            let read = Document::read(text, &dialect, None::<&ToolSet>, check, stop.into());
+            let read = Document::read(text, &dialect, NoTools, check, stop.into());
             write_document(&mut state.output, &read.map_err(Error::dialect)?, text)
         }
         Operation::NearMisses { dialect: options } => {

@@ -1,5 +1,6 @@
 //! The source of the tools for a reply.
 
+use std::iter;
 use std::sync::Arc;
 
 use crate::nearest::unknown_tool;
@@ -60,6 +61,25 @@ impl ToolLookup for [&ToolSpec] {
 
     fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.iter().map(|tool| &**tool)
+    }
+}
+
+/// No definitions: calls are read without them. A program that uses only this contains no code for definitions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTools;
+
+impl ToolLookup for NoTools {
+    fn find(&self, _: &str) -> Option<(usize, &ToolSpec)> {
+        None
+    }
+
+    fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        iter::empty()
+    }
+
+    #[inline]
+    fn are_known(&self) -> bool {
+        false
     }
 }
 

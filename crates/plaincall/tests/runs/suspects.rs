@@ -6,7 +6,7 @@ use plaincall::{
     AllowAll, Decision, Dialect, Effect, Gate, Policy, ReadOnly, Request, Rules, Run, RunBuilder,
     Stop, Tool, Toolbox,
     call::{
-        Document, ReplyCheck, ToolSet, Unclosed, Untrusted,
+        Document, NoTools, ReplyCheck, Unclosed, Untrusted,
         history::{CallStatus, ResultMessage, results},
     },
     events::HeldReason,
@@ -224,7 +224,7 @@ async fn the_model_reads_the_marker_as_it_must_write_it() {
 fn a_plan_names_the_end_marker_as_it_must_be_written() {
     let dialect = Dialect::block().escaped();
     let check = ReplyCheck::new(&dialect, Unclosed::Reject).unwrap();
-    let read = Document::read(CALLS[0].0, &dialect, None::<&ToolSet>, check, Stop::Natural);
+    let read = Document::read(CALLS[0].0, &dialect, NoTools, check, Stop::Natural);
     let read = read.unwrap();
     let mut call = PlannedCall::new("a");
     let held = read.decided().next().and_then(|read| read.held());
