@@ -48,9 +48,9 @@ pub(crate) struct Candidate {
     pub(crate) source: String,
     /// The texts that may name its tool.
     pub(crate) named: Named,
-    /// Whether it has its own end.
+    /// True if it has its own end.
     pub(crate) has_ended: bool,
-    /// Whether all of its text is known: nothing of it was passed on.
+    /// Whether nothing of it was passed on.
     pub(crate) is_known: bool,
     /// Whether only blanks or other candidates precede it in its line, and it is not in a code block.
     pub(crate) is_apart: bool,
