@@ -138,6 +138,11 @@ pub mod json {
     pub use crate::json_text::parse;
 }
 
+/// Keys and the segments of JSON Pointers.
+pub mod pointers {
+    pub use crate::pointer::{escape, unescape};
+}
+
 /// Suggestions for misspelled names.
 pub mod names {
     pub use crate::nearest::{did_you_mean, nearest_name, unknown_tool};

@@ -170,8 +170,8 @@ pub(crate) fn is_bad_index(segment: &str) -> bool {
     }
 }
 
-/// Replaces `~1` by `/`, then `~0` by `~`; any other `~` stays.
-pub(crate) fn unescape(segment: &str) -> Cow<'_, str> {
+/// Returns the key of a segment of a pointer: `~1` means `/`, `~0` means `~`; any other `~` stays (`spec/block.md` 7.1).
+pub fn unescape(segment: &str) -> Cow<'_, str> {
     if segment.contains('~') {
         Cow::Owned(segment.replace("~1", "/").replace("~0", "~"))
     } else {
@@ -179,7 +179,8 @@ pub(crate) fn unescape(segment: &str) -> Cow<'_, str> {
     }
 }
 
-pub(crate) fn escape(key: &str) -> Cow<'_, str> {
+/// Returns a key as a segment of a pointer.
+pub fn escape(key: &str) -> Cow<'_, str> {
     if key.contains(['~', '/']) {
         Cow::Owned(key.replace('~', "~0").replace('/', "~1"))
     } else {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use plaincall_call::pointers::{escape, unescape};
 use serde::de::DeserializeOwned;
 
 use crate::deserialize;
@@ -78,14 +79,14 @@ impl fmt::Display for Origin {
 
 /// Appends a key or an index to a pointer.
 pub fn child(pointer: &str, key: &str) -> String {
-    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
+    format!("{pointer}/{}", escape(key))
 }
 
 /// Formats a pointer as a dotted TOML key: `models.a.url`, `rules[0].tools`.
 pub fn dotted(pointer: &str) -> String {
     let mut text = String::new();
     for segment in pointer.split('/').skip(1) {
-        let key = unescaped(segment);
+        let key = unescape(segment);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let point = if text.is_empty() { "" } else { "." };
         // Writing to a string does not fail.
@@ -98,13 +99,9 @@ pub fn dotted(pointer: &str) -> String {
     text
 }
 
-fn unescaped(segment: &str) -> String {
-    segment.replace("~1", "/").replace("~0", "~")
-}
-
 /// The last key or index of a pointer.
 pub(crate) fn last_key(pointer: &str) -> String {
-    unescaped(pointer.rsplit('/').next().unwrap_or_default())
+    unescape(pointer.rsplit('/').next().unwrap_or_default()).into_owned()
 }
 
 impl Value {
@@ -171,7 +168,7 @@ impl Node {
             let Value::Table(entries) = &mut node.value else {
                 return None;
             };
-            node = entries.get_mut(&unescaped(segment))?;
+            node = entries.get_mut(&*unescape(segment))?;
         }
         match &mut node.value {
             Value::Table(entries) => Some(entries),
@@ -184,7 +181,7 @@ impl Node {
         let mut node = self;
         for segment in pointer.split('/').skip(1) {
             let below = match &node.value {
-                Value::Table(entries) => entries.get(&unescaped(segment)),
+                Value::Table(entries) => entries.get(&*unescape(segment)),
                 Value::List(items) => segment.parse::<usize>().ok().and_then(|at| items.get(at)),
                 _ => None,
             };
@@ -210,7 +207,7 @@ impl Node {
         }
         if let Value::Table(entries) = &mut self.value {
             let empty = || Self::new(serde_json::json!({}), node.origin.clone());
-            let entry = entries.entry(unescaped(first));
+            let entry = entries.entry(unescape(first).into_owned());
             entry.or_insert_with(empty).set(rest, node);
         }
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use plaincall_call::Arguments;
+use plaincall_call::pointers::unescape;
 use serde_json::Value;
 
 use super::json::parse_container;
@@ -41,7 +42,9 @@ impl<'a> Values<'a> {
     pub(super) fn fit(&self, pointer: &str, pattern: &Pattern) -> Option<Fit> {
         let whole = self.whole.get_or_init(|| self.arguments.to_value());
         let pointer = pointer.strip_prefix('/').unwrap_or(pointer);
-        let mut segments = pointer.split('/').map(unescape);
+        let mut segments = pointer
+            .split('/')
+            .map(|segment| unescape(segment).into_owned());
         match find(whole, &mut segments) {
             Found::Value(Value::String(text)) if self.meanings.get(pointer).is_some() => {
                 match self.meanings.get(pointer)? {
@@ -166,8 +169,4 @@ fn each<'v>(value: &'v Value, show: &mut impl FnMut(Part<'v>)) {
             }
         }
     }
-}
-
-fn unescape(segment: &str) -> String {
-    segment.replace("~1", "/").replace("~0", "~")
 }

@@ -2,7 +2,7 @@
 //!
 //! A rule that can never apply is an error: a misspelled rule would allow what it should deny.
 
-use plaincall_call::{Effect, Parameter, ToolSpec, names::did_you_mean};
+use plaincall_call::{Effect, Parameter, ToolSpec, names::did_you_mean, pointers::unescape};
 use plaincall_config::tools::{self, RuleTable};
 use plaincall_config::{Document, Location, Value, child};
 
@@ -192,7 +192,7 @@ fn wrong_pointer(pointer: &str, about: &[&Known]) -> Option<String> {
         .map(|tool| tool.spec.as_ref())
         .collect::<Option<_>>()?;
     let name = pointer.split('/').next().unwrap_or_default();
-    let name = name.replace("~1", "/").replace("~0", "~");
+    let name = unescape(name);
     let mut found = specs.iter().filter_map(|spec| spec.get(&name)).peekable();
     if found.peek().is_none() {
         let all = specs.iter().flat_map(|spec| spec.parameters());

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use plaincall::call::pointers::unescape;
 use plaincall::{rules::Pattern, tools_file::FileError};
 use plaincall_config::servers::{ServerTable, expand, servers};
 use plaincall_config::settings::FilePath;
@@ -102,7 +103,7 @@ impl Reader<'_> {
 
     fn server(&mut self) -> Option<McpServer> {
         let name = self.at.rsplit('/').next().unwrap_or_default();
-        let name = name.replace("~1", "/").replace("~0", "~");
+        let name = unescape(name).into_owned();
         if name.is_empty() || name.chars().any(char::is_control) {
             let message = "the name of a server must not contain control characters";
             self.document.problem(&Location::key(&self.at), message);
