@@ -35,7 +35,6 @@ pub(crate) struct Document {
     read: plaincall_call::Document,
     /// The text, if there is no call: a repair message may be about it.
     source: ModelText<'static>,
-    tools: Option<Arc<ToolSet>>,
 }
 
 impl Document {
@@ -100,7 +99,6 @@ impl Document {
             diagnostics: diagnostics(py, &read.diagnostics)?,
             read,
             source: ModelText::new(source),
-            tools,
         })
     }
 

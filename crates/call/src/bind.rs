@@ -1,7 +1,6 @@
 //! Validation of a call against the definition of its tool.
 
 pub(crate) mod block;
-mod defaults;
 pub(crate) mod emoji;
 
 use std::collections::HashSet;
@@ -13,7 +12,6 @@ use plaincall_syntax::{Span, Syntax};
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
 use crate::bind::block::bind_block;
-use crate::bind::defaults::add_defaults;
 use crate::bind::emoji::bind_emoji;
 use crate::call::ToolCall;
 use crate::nearest::nearest_name;
@@ -58,9 +56,7 @@ use crate::validate::NotValidated;
 pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<ReplyDiagnostic>> {
     let mut problems = Problems::default();
     let arguments = bind_written(tool, call, &mut problems);
-    let mut arguments = problems.into_result(arguments)?;
-    add_defaults(tool, call.header_span, &mut arguments);
-    Ok(arguments)
+    problems.into_result(arguments)
 }
 
 pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
@@ -95,9 +91,7 @@ pub fn bind_arguments(
     let mut problems = Problems::default();
     let arguments = bind_block(tool, arguments, &mut problems);
     problems.complete(tool, Syntax::Block, Span::default(), &arguments);
-    let mut arguments = problems.into_result(arguments)?;
-    add_defaults(tool, Span::default(), &mut arguments);
-    Ok(arguments)
+    problems.into_result(arguments)
 }
 
 #[derive(Default)]

@@ -38,6 +38,8 @@ pub(crate) const INFOS: &[&str] = &["", "json", "tool_call", "tool_use", "functi
 pub(crate) enum Piece<'t> {
     /// Text outside candidates.
     Text(&'t str),
+    /// JSON, and text of a candidate, which cannot become a call of an offered tool.
+    Failed(&'t str),
     Candidate(Candidate),
 }
 
@@ -101,8 +103,9 @@ struct Open {
     /// True if it contains whole JSON.
     has_json: bool,
     is_apart: bool,
-    /// The length of its text that has been passed on.
+    /// The length of its text that has been passed on, and the last character of that.
     dropped: usize,
+    last: Option<char>,
 }
 
 /// A fence: its character and its length.
@@ -193,6 +196,8 @@ impl Candidates {
         let block = self.block();
         if self.is_open() {
             self.end(matches!(self.state, State::EndMarks(_)), out);
+        } else if self.state == State::Json {
+            self.fail(out);
         } else {
             self.pass_on(out);
         }
@@ -262,7 +267,15 @@ impl Candidates {
     /// Passes on the text of the candidate so far.
     fn drop_text(&mut self, out: &mut dyn FnMut(Piece<'_>)) {
         self.open.dropped += self.held.len();
-        self.pass_on(out);
+        self.fail(out);
+    }
+
+    fn fail(&mut self, out: &mut dyn FnMut(Piece<'_>)) {
+        if let Some(last) = self.held.chars().next_back() {
+            self.open.last = Some(last);
+            out(Piece::Failed(&self.held));
+            self.held.clear();
+        }
     }
 
     fn pass_on(&mut self, out: &mut dyn FnMut(Piece<'_>)) {
@@ -274,7 +287,8 @@ impl Candidates {
 
     /// Passes on text that is not a candidate, in mid-line.
     fn continue_as_text(&mut self, out: &mut dyn FnMut(Piece<'_>)) {
-        let is_begin = self.held.ends_with('\n');
+        let last = self.held.chars().next_back().or(self.open.last);
+        let is_begin = last == Some('\n');
         self.pass_on(out);
         self.is_apart = is_begin;
         self.state = if is_begin {
@@ -592,6 +606,7 @@ impl Candidates {
         }
         let is_in_call = self.open.json.is_in_call();
         if scanned == Scanned::Invalid && !self.is_open() {
+            self.fail(out);
             if self.open.fence.is_some() {
                 return self.begin_block(out);
             }
@@ -634,6 +649,7 @@ impl Candidates {
     /// Continues after JSON: at the end of the candidate, or before the text that ends it.
     fn end_json(&mut self, has_ended: bool, out: &mut dyn FnMut(Piece<'_>)) {
         if !self.is_open() {
+            self.fail(out);
             self.block = self.open.fence.or(self.block);
             self.continue_as_text(out);
         } else if self.open.end.is_empty() {

@@ -24,6 +24,8 @@ pub struct DecidedCall {
     pub decision: Result<Option<SuspectMarker>, CallError>,
     /// The arguments by the definition of its tool; `None` if it was read without definitions.
     pub binding: Option<Binding>,
+    /// Whether a lone reasoning end marker after it, in the same document or chunk, shows that it may be part of reasoning.
+    pub may_be_reasoning: bool,
 }
 
 /// The arguments of a call by the definitions of tools.
@@ -121,8 +123,9 @@ impl DecidedCall {
         problems.filter(move |problem| !reported.contains(&(problem.code, problem.span)))
     }
 
-    /// Rejects the call, unless it is rejected already.
+    /// Rejects the call because it may be part of reasoning, unless it is rejected already.
     pub(crate) fn reject(&mut self, error: &CallError) {
+        self.may_be_reasoning = true;
         if self.decision.is_ok() {
             self.decision = Err(error.clone());
         }

@@ -233,6 +233,7 @@ impl ReplyCheck {
                 call,
                 decision,
                 binding: None,
+                may_be_reasoning: false,
             };
         }
         let found = tools.find(&call.name);
@@ -256,6 +257,7 @@ impl ReplyCheck {
             call,
             decision,
             binding: Some(Binding { tool, arguments }),
+            may_be_reasoning: false,
         }
     }
 

@@ -278,6 +278,8 @@ impl State {
                 self.tags.feed(text);
                 self.text(text);
             }
+            // Its tags are data.
+            Piece::Failed(text) => self.text(text),
             Piece::Candidate(candidate) => self.candidate(candidate, tools),
         });
         self.others = others;
@@ -292,7 +294,6 @@ impl State {
         }
         let is_named = |tool: &ToolSpec| candidate.named.names(&tool.name);
         self.is_doubtful |= !candidate.has_ended || tools.specs().any(is_named);
-        self.tags.feed(&candidate.source);
         self.text(&candidate.source);
     }
 

@@ -4,6 +4,7 @@ mod by_schema;
 #[cfg(feature = "schemars")]
 mod by_type;
 pub(crate) mod check;
+mod defaults;
 pub(crate) mod definitions;
 pub(crate) mod example;
 pub(crate) mod lookup;
@@ -44,8 +45,6 @@ pub struct ToolSpec {
     pub description: String,
     parameters: Vec<Parameter>,
     schema: Schema,
-    /// Whether calls get the defaults of absent parameters.
-    fills_defaults: bool,
     /// Whether calls have no other arguments than the parameters, and no alternatives to choose from.
     has_one_form: bool,
     validator: Validator,
@@ -203,7 +202,6 @@ impl ToolSpec {
             description: String::new(),
             parameters: Vec::new(),
             schema: Schema::of_no_parameters(),
-            fills_defaults: false,
             has_one_form: true,
             validator: Validator::default(),
             effect: Effect::default(),
@@ -244,17 +242,6 @@ impl ToolSpec {
         self.parameters = parameters;
         self.validator = self.validator.for_another_schema();
         self
-    }
-
-    /// Adds the defaults of absent parameters to calls (`spec/block.md` 7.7.1). For tools that do not apply them themselves, as
-    /// commands.
-    pub fn fill_defaults(mut self) -> Self {
-        self.fills_defaults = true;
-        self
-    }
-
-    pub(crate) fn has_defaults_filled(&self) -> bool {
-        self.fills_defaults
     }
 
     /// Validates arguments only by the keywords for reading, as without the feature `jsonschema`. With the feature, the

@@ -3,9 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::render::{JsonCall, flatten, render_call};
-use plaincall_call::{
-    Document, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed, bind, bind_arguments,
-};
+use plaincall_call::{Arguments, Document, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed, bind};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
@@ -73,6 +71,17 @@ fn null_is_absent_where_the_parameter_is_optional_and_cannot_be_null() {
 }
 
 #[test]
+fn an_absent_parameter_cannot_be_given_again() {
+    for members in [
+        "\"limit\": null, \"limit\": 5",
+        "\"limit\": 5, \"limit\": null",
+    ] {
+        let text = format!("🛠️[search]\n{{\"path\": \"a\", {members}}}🛠️[/end]");
+        assert!(read(&text, &Dialect::emoji()).is_err(), "{members}");
+    }
+}
+
+#[test]
 fn a_fraction_of_zero_is_an_integer() {
     for number in [json!(5.0), json!(-3.0), json!(1e3)] {
         let arguments = json!({"path": "a", "limit": number});
@@ -89,13 +98,13 @@ fn a_fraction_of_zero_is_an_integer() {
 }
 
 #[test]
-fn defaults_are_added_for_tools_that_do_not_apply_them() {
+fn defaults_are_added_if_they_are_valid() {
     let schema = json!({
         "type": "object", "required": ["path", "must"],
         "properties": {
             "path": {"type": "string", "default": "unused"}, "limit": {"type": "integer", "default": 10},
             "kind": {"enum": ["a", "b"], "default": "a"}, "names": {"type": "array", "default": ["x"]},
-            "wrong": {"type": "integer", "default": "many"}, "none": {"type": ["string", "null"], "default": null},
+            "none": {"type": ["string", "null"], "default": null},
             "must": {"type": "boolean", "default": true}
         }
     });
@@ -108,15 +117,25 @@ fn defaults_are_added_for_tools_that_do_not_apply_them() {
     let call = document.calls().next().expect("a call");
     let given = json!({"path": "a", "must": false, "kind": "b"});
     assert_eq!(bind(&tool, call).expect("valid").to_value(), given);
-    let tool = tool.fill_defaults();
     let bound = bind(&tool, call).expect("valid");
     let mut expected = given;
     expected["limit"] = json!(10);
     expected["names"] = json!(["x"]);
-    assert_eq!(bound.to_value(), expected);
-    assert_eq!(bind_arguments(&tool, &bound).expect("valid"), bound);
-    // A default does not replace a required argument.
-    let document = Document::parse("!!!GADGET_START:search\n!!!GADGET_END", &Dialect::block());
-    let document = document.expect("a dialect");
-    assert!(bind(&tool, document.calls().next().expect("a call")).is_err());
+    let all = tool.with_defaults(&bound);
+    assert_eq!(all.to_value(), expected);
+    assert_eq!(tool.with_defaults(&all), all);
+    // Defaults that are invalid, alone or together, are not added.
+    for properties in [
+        json!({"n": {"type": "integer", "default": "many"}}),
+        json!({"n": {"enum": ["a", "b"], "default": "c"}}),
+    ] {
+        let schema = json!({"type": "object", "properties": properties});
+        let tool = ToolSpec::new("t")
+            .parameters_from_schema(&schema)
+            .expect("a schema");
+        assert_eq!(
+            tool.with_defaults(&Arguments::default()),
+            Arguments::default()
+        );
+    }
 }

@@ -202,6 +202,9 @@ proptest! {
 fn a_failed_candidate_is_read_alike_in_pieces() {
     let call = r#"{"name": "add", "arguments": {"a": 5}}"#;
     for failed in [
+        "<start_function_call>\n{\"name\":\"sub\",\"arguments\":{}}\n<end_function_call>",
+        "{\"color\":\n<b>\n",
+        "{\"a\":\n\"<b>\"\n}",
         r#"[TOOL_CALLS]{"name": "sub", "arguments": {}}"#,
         "{\"name\": \"sub\", \"arguments\": {\"text\":\n\"x\",\n<b>\n\"a\": 1}}",
     ] {

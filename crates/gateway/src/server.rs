@@ -69,7 +69,8 @@ pub use plaincall_wire::ReplayError;
 
 /// The number of long bodies that are parsed concurrently. Parsing one may take a hundred megabytes.
 const LONG_BODIES: usize = 2;
-/// The number of long replies that are read concurrently. Each takes a thread, which keeps megabytes.
+/// The number of pieces that are read concurrently of replies that are long, or belong to long requests. Each takes a thread, which
+/// keeps megabytes.
 const LONG_REPLIES: usize = 2;
 
 /// The settings that apply to a request until it ends, even if [`Gateway::reload`] replaces them meanwhile.
@@ -94,7 +95,7 @@ pub(crate) struct Process {
     body_limits: Arc<Semaphore>,
     /// One permit for each long body, which keeps a thread busy.
     long_bodies: Arc<Semaphore>,
-    /// One permit for each long reply, which keeps a thread busy.
+    /// One permit for each piece of a long reply that is read, which keeps a thread busy.
     long_replies: Arc<Semaphore>,
     is_draining: AtomicBool,
     /// Becomes `true` when active requests are cancelled.

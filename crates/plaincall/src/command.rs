@@ -179,6 +179,7 @@ impl Command {
         }
         if check.problems.is_empty() {
             Ok(Invocation {
+                spec: spec.clone(),
                 line,
                 directory,
                 tools_directory: self.tools_directory.unwrap_or_default(),
@@ -414,7 +415,6 @@ impl Tool {
         let interpreted = invocation.interpreted.iter();
         let lines = interpreted.filter(|one| one.is_command_line);
         let lines: Vec<String> = lines.map(|one| one.parameter.clone()).collect();
-        let spec = spec.fill_defaults();
         let tool = Self::with_code(spec, Code::Command(Arc::new(invocation))).grace(GRACE);
         Ok(lines.into_iter().fold(tool, Self::command_line))
     }

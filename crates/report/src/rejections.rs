@@ -47,13 +47,17 @@ impl Rejections {
         for read in document.decided() {
             let (call, decision) = (&read.call, &read.decision);
             let lenient_decision = lenient.may_run(call, Some(&reads), run.stop);
-            let is_late = || matches!(decision, Err(CallError::MaybeReasoning(_)));
             let is_unusable = match run.tools {
                 Some(_) => decision.is_err(),
-                None => is_late() || lenient_decision.is_err(),
+                None => read.may_be_reasoning || lenient_decision.is_err(),
+            };
+            // What quotes another call is shown beside invalid arguments.
+            let decision = match decision {
+                Err(error) if is_reported(error) => lenient_decision.as_ref(),
+                decided => decided.as_ref(),
             };
             declared.push(DeclaredCall::new(&call.id, &call.dependencies).invalid(is_unusable));
-            let severity = match (decision, run.tools) {
+            let severity = match (&decision, run.tools) {
                 (Err(error), _) if is_certain(error) => Severity::Error,
                 (Err(_), Some(_)) => Severity::Error,
                 _ => Severity::Warning,
@@ -82,7 +86,7 @@ impl Rejections {
     fn push_decision(
         &mut self,
         call: &ToolCall,
-        decision: &Result<Option<SuspectMarker>, CallError>,
+        decision: Result<&Option<SuspectMarker>, &CallError>,
         severity: Severity,
     ) {
         let is_closed = call.termination == Termination::Explicit;

@@ -77,8 +77,12 @@ impl Inspected {
     }
 
     pub(crate) fn decided(&self) -> Result<Document, String> {
+        self.decided_by(self.check()?)
+    }
+
+    pub(crate) fn decided_by(&self, check: ReplyCheck) -> Result<Document, String> {
         let (text, tools) = (&self.source.text, self.tools.as_ref());
-        let read = Document::read(text, &self.dialect, tools, self.check()?, self.stop);
+        let read = Document::read(text, &self.dialect, tools, check, self.stop);
         read.map_err(|error| error.to_string())
     }
 

@@ -1,5 +1,6 @@
 //! The line and the body of an emoji call, bound to named parameters (`spec/emoji.md`, binding to named parameters).
 
+use std::collections::HashSet;
 use std::fmt;
 
 use plaincall_syntax::{Span, is_blank};
@@ -287,6 +288,7 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
     let whole = Value::Object(given(&whole, tool).into_owned());
     let root = reader.narrow_to(&whole_root, &whole);
     let mut undeclared = Undeclared::new(tool);
+    let mut seen = HashSet::new();
     for (name, raw) in members {
         let pointer = escape(&name);
         let raw = raw.get();
@@ -308,7 +310,8 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
                 continue;
             }
         };
-        if is_absent(tool, &reader, &whole_root, &name, &value) {
+        let is_again = !seen.insert(name.clone());
+        if !is_again && is_absent(tool, &reader, &whole_root, &name, &value) {
             continue;
         }
         let spelling = reader.json_spelling(&here, &value, raw);
@@ -319,14 +322,8 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
             Value::String(text) => text,
             _ => raw,
         };
-        if !place(
-            arguments,
-            &name,
-            text,
-            span,
-            spelling.text_type,
-            spelling.rule,
-        ) {
+        let (text_type, rule) = (spelling.text_type, spelling.rule);
+        if is_again || !place(arguments, &name, text, span, text_type, rule) {
             let message = format!("duplicate key `{pointer}` in the body");
             let code = "duplicate_pointer";
             problems.push(ReplyDiagnostic::of_definition(

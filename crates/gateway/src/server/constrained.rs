@@ -151,7 +151,8 @@ impl ConstrainedRequest {
         let is_rejected = answer
             .as_ref()
             .is_err_and(|error| Constrain::REJECTIONS.contains(&error.status));
-        let is_dropped = is_rejected && self.asked.lock().await.unconstrain();
+        let is_dropped =
+            is_rejected && self.may_drop.is_some() && self.asked.lock().await.unconstrain();
         let Some(model) = self.may_drop.take_if(|_| is_dropped) else {
             return answer;
         };

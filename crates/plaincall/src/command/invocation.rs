@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plaincall_call::Arguments;
+use plaincall_call::{Arguments, ToolSpec};
 
 use crate::command::interpreted::Interpreted;
 use crate::command::template::Piece;
@@ -57,6 +57,7 @@ pub(crate) const MARGIN: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Invocation {
+    pub(crate) spec: ToolSpec,
     pub(crate) line: Line,
     pub(crate) directory: Vec<Piece>,
     pub(crate) tools_directory: PathBuf,
@@ -70,7 +71,7 @@ impl Invocation {
     /// Returns the command line or script for these arguments, for display.
     pub(crate) fn text(&self, arguments: &Arguments) -> Option<String> {
         let fill = Fill {
-            arguments,
+            arguments: &self.spec.with_defaults(arguments),
             directories: &Directories {
                 current: "{directory:current}".into(),
                 run: Some("{directory:run}".into()),

@@ -63,6 +63,7 @@ impl Invocation {
     }
 
     fn job(&self, arguments: &Arguments, context: &Context) -> Result<Job, Failure> {
+        let arguments = &self.spec.with_defaults(arguments);
         let fill = Fill {
             arguments,
             directories: &context.shared.directories(),
