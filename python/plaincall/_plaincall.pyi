@@ -451,7 +451,8 @@ class Parser:
 class Reader:
     """Reads the replies of one conversation while the model writes. `Toolbox.reader` creates it.
 
-    `feed` returns the events of the parser, and a `Call` after the end of each call.
+    `feed` returns the events of the parser, and a `Call` after the end of each call. A reasoning end marker that nothing
+    opened rejects the calls before it in the same chunk; calls of earlier chunks have been returned.
     """
 
     def feed(self, chunk: str | bytes | bytearray) -> list[Event | Call]:

@@ -54,7 +54,8 @@ impl Reader {
 
 #[pymethods]
 impl Reader {
-    /// Reads the next chunk of the reply: `str` or `bytes`.
+    /// Reads the next chunk of the reply: `str` or `bytes`. A reasoning end marker that nothing opened rejects the calls before
+    /// it in the same chunk; calls of earlier chunks have been returned.
     ///
     /// Raises `ValueError` after `finish`.
     fn feed<'py>(

@@ -349,7 +349,10 @@ export class Reader implements Disposable {
     return new Reader(core, object, own);
   }
 
-  /** Reads the next chunk of the reply. */
+  /**
+   * Reads the next chunk of the reply. A reasoning end marker that nothing opened rejects the calls before it in the same chunk;
+   * calls of earlier chunks have been returned.
+   */
   feed(chunk: Chunk): Item[] {
     this.#check();
     const joined = this.#halves.join(chunk);
