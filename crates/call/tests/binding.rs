@@ -394,11 +394,11 @@ fn emoji_json() {
     );
     check(
         two,
-        "🛠️[t]{\"a\":1,\"b\":\"x\",\"n\":\"5\",\"c\":1,\"list\":null}🛠️[/end]",
+        "🛠️[t]{\"a\":1,\"b\":\"x\",\"n\":\"5\",\"c\":1,\"list\":true}🛠️[/end]",
         "`a`: expected a string, found `1`\n\
          `n`: expected an integer, found `\"5\"`\n\
          unknown parameter `c`; t takes `a`, `b`, `n`, `list` and `any`\n\
-         `list`: expected a list, found `null`",
+         `list`: expected a list, found `true`",
     );
     check(
         two,
