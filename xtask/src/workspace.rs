@@ -4,11 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The profile for measurements and releases.
+/// The profiles: for measurements and releases, for programs that are checked, and that of `cargo install`.
 pub(crate) const DIST: &str = "dist";
-/// For programs that are checked: builds fastest.
 pub(crate) const CHECKED: &str = "checked";
-/// The profile of `cargo install`.
 pub(crate) const RELEASE: &str = "release";
 
 pub(crate) fn root() -> PathBuf {
