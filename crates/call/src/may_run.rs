@@ -237,20 +237,23 @@ impl ReplyCheck {
             };
         }
         let found = tools.find(&call.name);
-        let arguments = match found {
-            Some((_, tool)) => bind(tool, &call).map(Arc::new),
-            None => Err(unknown_tool(tools.unknown(&call.name), &call)),
+        let (arguments, unknown) = match found {
+            Some((_, tool)) => (bind(tool, &call).map(Arc::new), None),
+            None => {
+                let message = tools.unknown(&call.name);
+                (Err(unknown_tool(message.clone(), &call)), Some(message))
+            }
         };
         let decision = match self.may_run_with(&call, tools, stop) {
             // Binding finds all errors.
             Err(CallError::Malformed(_)) => Ok(None),
             decided => decided,
         };
-        let decision = decision.and_then(|held| match &arguments {
-            Err(_) if found.is_none() => Err(CallError::UnknownTool(tools.unknown(&call.name))),
+        let decision = decision.and_then(|held| match (unknown, &arguments) {
+            (Some(message), _) => Err(CallError::UnknownTool(message)),
             _ if !self.has_ids && !call.dependencies.is_empty() => Err(CallError::NoDependencies),
-            Err(problems) => Err(CallError::Arguments(problems.clone())),
-            Ok(_) => Ok(held),
+            (None, Err(problems)) => Err(CallError::Arguments(problems.clone())),
+            (None, Ok(_)) => Ok(held),
         });
         let tool = found.map(|(place, _)| place);
         DecidedCall {

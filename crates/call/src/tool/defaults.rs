@@ -6,13 +6,17 @@ use serde_json::Value;
 use crate::arguments::Arguments;
 use crate::bind::bind_arguments;
 use crate::bind::emoji::place;
-use crate::tool::ToolSpec;
+use crate::tool::{Parameter, ToolSpec};
 
 impl ToolSpec {
     /// Returns the arguments of a call with the defaults of absent parameters, for a tool that does not apply them itself, as a
     /// command. Null is not added. If the schema does not allow the defaults, nothing is added.
     #[must_use]
     pub fn with_defaults(&self, arguments: &Arguments) -> Arguments {
+        let has_default = |one: &Parameter| one.default().is_some();
+        if !self.parameters().iter().any(has_default) {
+            return arguments.clone();
+        }
         let reader = self.schema().reader();
         let given = arguments.to_value();
         let root = reader.narrow_to(&reader.root(), &given);
