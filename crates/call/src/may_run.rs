@@ -237,12 +237,11 @@ impl ReplyCheck {
             };
         }
         let found = tools.find(&call.name);
-        let (arguments, unknown) = match found {
-            Some((_, tool)) => (bind(tool, &call).map(Arc::new), None),
-            None => {
-                let message = tools.unknown(&call.name);
-                (Err(unknown_tool(message.clone(), &call)), Some(message))
-            }
+        let (arguments, unknown) = if let Some((_, tool)) = found {
+            (bind(tool, &call).map(Arc::new), None)
+        } else {
+            let message = tools.unknown(&call.name);
+            (Err(unknown_tool(message.clone(), &call)), Some(message))
         };
         let decision = match self.may_run_with(&call, tools, stop) {
             // Binding finds all errors.
