@@ -81,16 +81,23 @@ impl Server {
 
     /// Returns the current and the maximum resident memory, in bytes.
     pub(crate) fn memory(&self) -> (u64, u64) {
+        (self.status("VmRSS:"), self.status("VmHWM:"))
+    }
+
+    /// Returns the part of the resident memory that is pages of files: mostly the program itself, whose size depends on how it was
+    /// built.
+    pub(crate) fn file_pages(&self) -> u64 {
+        self.status("RssFile:")
+    }
+
+    /// Returns a number of bytes from the status of the process.
+    fn status(&self, name: &str) -> u64 {
         let file = format!("/proc/{}/status", self.child.id());
         let text = fs::read_to_string(file).unwrap_or_default();
-        let kilobytes = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            let number = line.and_then(|line| line.split_whitespace().next());
-            number
-                .and_then(|number| number.parse::<u64>().ok())
-                .unwrap_or_default()
-        };
-        (kilobytes("VmRSS:") << 10, kilobytes("VmHWM:") << 10)
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        let kilobytes = number.and_then(|number| number.parse::<u64>().ok());
+        kilobytes.unwrap_or_default() << 10
     }
 
     /// Returns the processor time of its threads.

@@ -17,6 +17,7 @@ mod forwarded_headers;
 mod key_limits;
 mod known_prompts;
 mod local;
+mod long_reads;
 mod metrics;
 mod models;
 mod origins;
@@ -60,18 +61,13 @@ use crate::server::endpoint::{Endpoint, api_of_unknown};
 pub use crate::server::key_limits::KeyLimits;
 use crate::server::known_prompts::KnownPrompts;
 pub use crate::server::local::{LocalModel, ResponseFuture};
+use crate::server::long_reads::LongReads;
 use crate::server::metrics::Metrics;
 pub use crate::server::replay::Replay;
 pub use crate::server::report::{Contents, Observer, Report};
 use crate::server::upstream::Routes;
 pub use crate::server::upstream::Upstream;
 pub use plaincall_wire::ReplayError;
-
-/// The number of long bodies that are parsed concurrently. Parsing one may take a hundred megabytes.
-const LONG_BODIES: usize = 2;
-/// The number of pieces that are read concurrently of replies that are long, or belong to long requests. Each takes a thread, which
-/// keeps megabytes.
-const LONG_REPLIES: usize = 2;
 
 /// The settings that apply to a request until it ends, even if [`Gateway::reload`] replaces them meanwhile.
 pub(crate) struct Shared {
@@ -93,10 +89,7 @@ pub(crate) struct Process {
     requests: Arc<Semaphore>,
     /// One permit for each byte of all request bodies.
     body_limits: Arc<Semaphore>,
-    /// One permit for each long body, which keeps a thread busy.
-    long_bodies: Arc<Semaphore>,
-    /// One permit for each piece of a long reply that is read, which keeps a thread busy.
-    long_replies: Arc<Semaphore>,
+    long_reads: LongReads,
     is_draining: AtomicBool,
     /// Becomes `true` when active requests are cancelled.
     is_stopped: watch::Sender<bool>,
@@ -155,8 +148,7 @@ impl Gateway {
             known_prompts: KnownPrompts::default(),
             requests: Arc::new(Semaphore::new(config.limits.concurrent)),
             body_limits: Arc::new(Semaphore::new(config.limits.bodies)),
-            long_bodies: Arc::new(Semaphore::new(LONG_BODIES)),
-            long_replies: Arc::new(Semaphore::new(LONG_REPLIES)),
+            long_reads: LongReads::new(),
             is_draining: AtomicBool::new(false),
             is_stopped: watch::Sender::new(false),
         });

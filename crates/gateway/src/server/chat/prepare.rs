@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use plaincall_wire::openai::ErrorObject;
 use tokio::sync::Mutex;
 
 use crate::adapter::{Ask, Asked, Host, Prepared};
@@ -13,7 +12,7 @@ use crate::server::Shared;
 use crate::server::request::overloaded;
 use crate::server::upstream::Connection;
 
-/// The longest body that is processed on the async threads, in bytes. Longer ones get a blocking thread.
+/// The longest body that is processed on the async threads, in bytes. Longer ones get another thread.
 const MAX_INLINE: usize = 256 << 10;
 
 pub(in crate::server) struct PreparedRequest {
@@ -54,16 +53,16 @@ pub(in crate::server) async fn without_blocking<T: Send + 'static>(
         return Ok(work());
     }
     let wait = shared.config.timeouts.body;
-    let permit = Arc::clone(&shared.process.long_bodies).acquire_owned();
-    let Ok(Ok(permit)) = tokio::time::timeout(wait, permit).await else {
+    let threads = &shared.process.long_reads;
+    let Ok(permit) = tokio::time::timeout(wait, threads.permit()).await else {
         let words = "too many large requests: try again soon";
         return Err(overloaded(words));
     };
-    on_thread(permit, work).await
+    threads.run(permit, work).await
 }
 
-/// Reads so many more bytes of a reply. If that may take long, another thread does it, so that no other request waits. Each
-/// such thread keeps memory, so only a few do this at once; their work is limited, so the wait is too.
+/// Reads so many more bytes of a reply. If that may take long, another thread does it, so that no other request waits. The work of
+/// these threads is limited, so the wait for them is too.
 pub(in crate::server) async fn read_reply<T: Send + 'static>(
     shared: &Shared,
     asked: &Arc<Mutex<Asked>>,
@@ -74,25 +73,9 @@ pub(in crate::server) async fn read_reply<T: Send + 'static>(
     if !asked.takes_long(bytes) {
         return Ok(work(&mut asked));
     }
-    let permits = Arc::clone(&shared.process.long_replies);
-    let permit = permits.acquire_owned().await;
-    on_thread(permit, move || work(&mut asked)).await
-}
-
-/// Works on another thread, which holds the permit to the end, even if the client disconnects.
-async fn on_thread<T: Send + 'static, P: Send + 'static>(
-    permit: P,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, GatewayError> {
-    let working = tokio::task::spawn_blocking(move || {
-        let done = work();
-        drop(permit);
-        done
-    });
-    working.await.map_err(|_| {
-        let words = "internal error while processing the request";
-        GatewayError::new(500, ErrorObject::new("gateway_error", words))
-    })
+    let threads = &shared.process.long_reads;
+    let permit = threads.permit().await;
+    threads.run(permit, move || work(&mut asked)).await
 }
 
 fn rejected(error: GatewayError) -> PreparedRequest {
@@ -127,21 +110,4 @@ fn prepare(shared: &Shared, api: ClientApi, body: Vec<u8>, caller: &str) -> Prep
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |time| time.as_secs())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    use super::on_thread;
-
-    #[tokio::test]
-    async fn other_requests_do_not_wait_for_long_work() {
-        let (other, done) = mpsc::channel();
-        // The only thread of the runtime must run this while the work below waits for it.
-        tokio::spawn(async move { other.send(()) });
-        let work = move || done.recv_timeout(Duration::from_mins(1));
-        assert_eq!(on_thread((), work).await.unwrap(), Ok(()));
-    }
 }
