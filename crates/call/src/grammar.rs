@@ -87,7 +87,9 @@ pub fn grammar<'t>(
     let json = exclusion::in_json(&markers.all, dialect);
     let mut rules = Rules::new(Texts::new(&value, &escapes, json));
     let mut calls = Vec::new();
+    let (mut size, mut largest) = (0, (0, ""));
     for tool in tools {
+        let rules_before = rules.size();
         let reader = tool.schema().reader();
         let mut values = SchemaValues {
             reader: &reader,
@@ -109,6 +111,20 @@ pub fn grammar<'t>(
         let form = form.ok_or_else(|| GrammarError::NoCall {
             tool: tool.name.clone(),
         })?;
+        let form_size = match &form {
+            Form::Block(lines) => lines.size(),
+            Form::Emoji(form) => form.size(),
+        };
+        let own = form_size.saturating_add(rules.size() - rules_before);
+        largest = largest.max((own, &tool.name));
+        size += form_size;
+        if rules.size().saturating_add(size) > MOST_PARTS {
+            let (_, tool) = largest;
+            return Err(GrammarError::TooLarge {
+                tool: tool.to_owned(),
+                most: MOST_PARTS,
+            });
+        }
         calls.push(CallForm {
             name: tool.name.clone(),
             form,
@@ -137,7 +153,7 @@ pub fn grammar<'t>(
         has_ids,
         reasoning,
     };
-    productive::pruned(grammar)?.within(MOST_PARTS)
+    productive::pruned(grammar)
 }
 
 /// A grammar of replies, in the notation of any engine.
@@ -331,22 +347,6 @@ impl Grammar {
             .filter_map(|index| self.texts.all.get(index));
         texts.flat_map(|text| &text.limits)
     }
-
-    fn within(self, most: usize) -> Result<Self, GrammarError> {
-        let parts = |call: &CallForm| match &call.form {
-            Form::Block(lines) => lines.size(),
-            Form::Emoji(form) => form.size(),
-        };
-        let largest = self.calls.iter().max_by_key(|call| parts(call));
-        let tool = largest.map(|call| call.name.clone()).unwrap_or_default();
-        let calls: usize = self.calls.iter().map(parts).sum();
-        let rules: usize = self.rules.iter().map(Pattern::size).sum();
-        if calls + rules > most {
-            let parts = calls + rules;
-            return Err(GrammarError::TooLarge { tool, parts, most });
-        }
-        Ok(self)
-    }
 }
 
 /// An error in the request for a grammar.
@@ -376,9 +376,7 @@ pub enum GrammarError {
     TooLarge {
         /// The tool with the largest part.
         tool: String,
-        /// The size.
-        parts: usize,
-        /// The maximum size.
+        /// The maximum size in parts.
         most: usize,
     },
 }
@@ -399,9 +397,9 @@ impl fmt::Display for GrammarError {
                 formatter,
                 "no call of `{tool}` can be part of a grammar: its name or a required parameter contains a marker, or a required value has no text; use other markers, or leave the tool out"
             ),
-            Self::TooLarge { tool, parts, most } => write!(
+            Self::TooLarge { tool, most } => write!(
                 formatter,
-                "the grammar has {parts} parts, at most {most} are possible; the largest tool is `{tool}`: give its deep objects the schema {{\"type\": \"object\"}}, or offer fewer tools"
+                "the grammar has more than {most} parts; the largest tool is `{tool}`: give its deep objects the schema {{\"type\": \"object\"}}, or offer fewer tools"
             ),
         }
     }

@@ -9,7 +9,7 @@ use super::integers::integers;
 use super::pattern::Pattern;
 use super::string_limits::Strings;
 use super::text::{Location, Texts};
-use super::{Unheld, keywords};
+use super::{MOST_PARTS, Unheld, keywords};
 use crate::decimal::scalar_text;
 use crate::schema::{AllowedValues, Alternative, Kinds, SchemaReader};
 
@@ -27,6 +27,8 @@ pub(super) struct Rules {
     pub(super) texts: Texts,
     pub(super) unheld: Vec<Unheld>,
     any_json: Option<usize>,
+    /// The number of parts of all rules.
+    size: usize,
 }
 
 impl Rules {
@@ -36,7 +38,12 @@ impl Rules {
             texts,
             unheld: Vec::new(),
             any_json: None,
+            size: 0,
         }
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.size
     }
 
     fn add(&mut self) -> usize {
@@ -45,6 +52,7 @@ impl Rules {
     }
 
     fn set(&mut self, rule: usize, pattern: Pattern) {
+        self.size = self.size.saturating_add(pattern.size());
         if let Some(place) = self.all.get_mut(rule) {
             *place = pattern;
         }
@@ -135,8 +143,11 @@ impl<'s> SchemaValues<'_, 's> {
         self.free_text.accepts(text) && !self.escapes.iter().any(is_escape)
     }
 
-    /// Returns the values as JSON on one line; `None` if there are none.
+    /// Returns the values as JSON on one line; `None` if there are none. Once the rules are too large, reads no further schemas.
     pub(super) fn json(&mut self, pointer: &str, allowed: &AllowedValues<'s>) -> Option<Pattern> {
+        if self.rules.size() > MOST_PARTS {
+            return Some(self.rules.any_json());
+        }
         let options = allowed.alternatives.iter();
         let options: Vec<Pattern> = options
             .filter_map(|alternative| self.json_alternative(pointer, alternative))
