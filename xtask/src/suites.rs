@@ -67,6 +67,9 @@ const SELECTION: &str = "--workspace --exclude plaincall-table --exclude plainca
 /// The packages of the second build: without the first, so that their features do not compile it again.
 const REST: &str = "--package plaincall-table --package plaincall-restate --package plaincall-python --package plaincall-decisions --features plaincall-decisions/tables";
 
+/// The share of random cases that the ordinary run has: a quarter of those of `--all`, and of proptest's 256.
+const SHARE: [(&str, &str); 2] = [("CASES_DIVISOR", "4"), ("PROPTEST_CASES", "64")];
+
 /// The messages of cargo about what both builds built.
 static BUILT: OnceLock<Vec<Value>> = OnceLock::new();
 static REST_BUILT: OnceLock<Vec<Value>> = OnceLock::new();
@@ -141,8 +144,9 @@ pub(crate) fn examples_of_rest() -> Result<(), String> {
 /// Builds everything and returns the jobs of the programs.
 fn built(all: bool) -> Result<Vec<Job>, String> {
     let (messages, warnings) = compiled(&format!("test --no-run {SELECTION}"))?;
-    // The programs that other groups start.
-    let programs = format!("build --bin load --bin plaincall-bench-gateway {SELECTION}");
+    // The programs that jobs start.
+    let bench = if all { "--bin plaincall-bench-gateway" } else { "" };
+    let programs = format!("build --bin load {bench} {SELECTION}");
     step("other programs", &mut linting_cargo(&programs))?;
     // Tests read examples, documents and tables, but no sources of other crates.
     let data = all_files(&root()).into_iter();
@@ -230,8 +234,11 @@ impl<'a> Program<'a> {
         let own = all_files(self.package).into_iter();
         let own: String = own.map(|path| state_of(&path)).collect();
         let state = state + &own + data;
-        let suite =
-            |name: &str, arguments: &[&str]| job(all, name, self.command(arguments), state.clone());
+        let suite = |name: &str, arguments: &[&str]| {
+            let mut command = self.command(arguments);
+            command.envs(SHARE.into_iter().filter(|_| !all));
+            job(all, name, command, state.clone())
+        };
         if !self.source.starts_with("tests") {
             return vec![suite(&format!("{folder}/{}", self.source.display()), &[])];
         }

@@ -9,7 +9,7 @@ use std::env;
 use std::ops::Range;
 
 /// Returns the numbers of the cases, `usual` from 0 by default. For `cases("GATEWAY", 100)`, the environment variable
-/// `GATEWAY_CASE` selects one number, and `GATEWAY_CASES` sets how many.
+/// `GATEWAY_CASE` selects one number, and `GATEWAY_CASES` sets how many. `CASES_DIVISOR` divides the usual number of all tests.
 ///
 /// # Panics
 /// Panics if a variable is not a number.
@@ -21,7 +21,10 @@ pub fn cases(name: &str, usual: u64) -> Range<u64> {
     };
     match number(format!("{name}_CASE")) {
         Some(case) => case..case + 1,
-        None => 0..number(format!("{name}_CASES")).unwrap_or(usual),
+        None => {
+            let divisor = number("CASES_DIVISOR".to_owned()).unwrap_or(1);
+            0..number(format!("{name}_CASES")).unwrap_or_else(|| usual.div_ceil(divisor))
+        }
     }
 }
 
