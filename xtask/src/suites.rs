@@ -67,8 +67,12 @@ const SELECTION: &str = "--workspace --exclude plaincall-table --exclude plainca
 /// The packages of the second build: without the first, so that their features do not compile it again.
 const REST: &str = "--package plaincall-table --package plaincall-restate --package plaincall-python --package plaincall-decisions --features plaincall-decisions/tables";
 
-/// The share of random cases that the ordinary run has: a quarter of those of `--all`, and of proptest's 256.
-const SHARE: [(&str, &str); 2] = [("CASES_DIVISOR", "4"), ("PROPTEST_CASES", "64")];
+/// The share of random cases that the ordinary run has: about a quarter of those of `--all`.
+const SHARE: [(&str, &str); 3] = [
+    ("CASES_DIVISOR", "4"),
+    ("PROPTEST_CASES", "64"),
+    ("ORACLE_CASES", "200000"),
+];
 
 /// The messages of cargo about what both builds built.
 static BUILT: OnceLock<Vec<Value>> = OnceLock::new();
@@ -145,7 +149,11 @@ pub(crate) fn examples_of_rest() -> Result<(), String> {
 fn built(all: bool) -> Result<Vec<Job>, String> {
     let (messages, warnings) = compiled(&format!("test --no-run {SELECTION}"))?;
     // The programs that jobs start.
-    let bench = if all { "--bin plaincall-bench-gateway" } else { "" };
+    let bench = if all {
+        "--bin plaincall-bench-gateway"
+    } else {
+        ""
+    };
     let programs = format!("build --bin load {bench} {SELECTION}");
     step("other programs", &mut linting_cargo(&programs))?;
     // Tests read examples, documents and tables, but no sources of other crates.

@@ -9,23 +9,32 @@ use std::env;
 use std::ops::Range;
 
 /// Returns the numbers of the cases, `usual` from 0 by default. For `cases("GATEWAY", 100)`, the environment variable
-/// `GATEWAY_CASE` selects one number, and `GATEWAY_CASES` sets how many. `CASES_DIVISOR` divides the usual number of all tests.
+/// `GATEWAY_CASE` selects one number, and `GATEWAY_CASES` sets how many. [`divisor`] divides the usual number.
 ///
 /// # Panics
 /// Panics if a variable is not a number.
 pub fn cases(name: &str, usual: u64) -> Range<u64> {
-    let number = |variable: String| {
-        let text = env::var(&variable).ok()?;
-        let number = text.parse::<u64>();
-        Some(number.unwrap_or_else(|error| panic!("{variable}={text}: {error}")))
-    };
-    match number(format!("{name}_CASE")) {
+    match number(&format!("{name}_CASE")) {
         Some(case) => case..case + 1,
         None => {
-            let divisor = number("CASES_DIVISOR".to_owned()).unwrap_or(1);
-            0..number(format!("{name}_CASES")).unwrap_or_else(|| usual.div_ceil(divisor))
+            let share = || usual.div_ceil(divisor());
+            0..number(&format!("{name}_CASES")).unwrap_or_else(share)
         }
     }
+}
+
+/// Returns by how much the cases of all tests are divided, 1 by default: the environment variable `CASES_DIVISOR`.
+///
+/// # Panics
+/// Panics if the variable is not a number.
+pub fn divisor() -> u64 {
+    number("CASES_DIVISOR").unwrap_or(1).max(1)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = env::var(variable).ok()?;
+    let number = text.parse::<u64>();
+    Some(number.unwrap_or_else(|error| panic!("{variable}={text}: {error}")))
 }
 
 /// Prints how to reproduce a case if it fails before this value is dropped.

@@ -294,7 +294,7 @@ fn memory_is_bounded() {
         let most = status.split("VmHWM:").nth(1).unwrap();
         most.split_whitespace().next().unwrap().parse().unwrap()
     };
-    let (few, many) = (most(1 << 20), most(32 << 20));
+    let (few, many) = (most(1 << 20), most(16 << 20));
     assert!(many < few + 4096, "{few} kB, {many} kB");
     drop(stdin);
     assert!(child.wait().unwrap().success());

@@ -44,9 +44,10 @@ impl LongReads {
     ) -> Result<T, GatewayError> {
         let (done, result) = oneshot::channel();
         let job = Box::new(move || {
-            // A client that has left does not receive it.
-            let _ = done.send(work());
+            let result = work();
             drop(permit);
+            // A client that has left does not receive it.
+            let _ = done.send(result);
         });
         let sent = self.jobs.get_or_init(start).send(job);
         let result = match sent {

@@ -167,7 +167,8 @@ impl ValidCall {
 fn valid_calls_are_accepted_and_broken_ones_are_not() {
     let engine = Engine::new();
     let (mut accepted, mut rejected) = (0, 0);
-    for call in cases("GRAMMAR_CALLS", 200).filter_map(ValidCall::new) {
+    let seeds = cases("GRAMMAR_CALLS", 200);
+    for call in seeds.clone().filter_map(ValidCall::new) {
         let start = engine.compile(&call.grammar.lark());
         let gbnf = Gbnf::new(&call.grammar.gbnf());
         let shown = || {
@@ -195,7 +196,7 @@ fn valid_calls_are_accepted_and_broken_ones_are_not() {
     }
     eprintln!("{accepted} accepted, {rejected} rejected");
     assert!(
-        accepted > 100 && rejected > accepted,
+        accepted > seeds.end / 2 && rejected > accepted,
         "{accepted} {rejected}"
     );
 }
