@@ -1,8 +1,5 @@
 //! Inference engines, unmodified, with our grammars: all give the same verdicts, and what they write is valid, also behind the
 //! gateway.
-//!
-//! They are installed into the build folder, in the versions that `testing/testkit/engines` pins. This needs Python, Node,
-//! x86-64 Linux and a network.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

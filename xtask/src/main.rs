@@ -48,14 +48,12 @@ cargo xtask TASK
                 a test program that passed before and has not changed is not run again
   test --all    all groups of tests and checks, and one nightly group, by the date: [GROUP…], or --minutes N to stop after N
                 minutes with the table of what has ended. An unknown group lists all; CONTRIBUTING.md describes them
-  test --nightly
-                what does not change daily: [GROUP…]
+  test --nightly  what does not change daily: [GROUP…]
   lint          only the repository lints
   words         list banned words in these files and folders: PATH…
   GROUP…        short for `test --all GROUP…`
   python soak   use the wheel of the Python package for some seconds and check that nothing grows: SECONDS
-  inspector build
-                build the inspector's page: target/inspector/inspector.html
+  inspector build  build the inspector's page: target/inspector/inspector.html
   coding-agents run Claude Code, which you have installed, against the gateway: --claude-code PROGRAM
   engines       print how long grammars of 24 tools take: --figures
   restate       kill workers and servers under RESTATE_CASES conversations: --killed; print what a call costs: --cost
@@ -71,8 +69,7 @@ cargo xtask TASK
   bench npm     compare the npm package with other parsers in JavaScript, which it installs, and with a native addon
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
   dist          build what a release publishes into target/dist, for x86-64 Linux, with the profile `dist`
-  installed dist
-                build it, install each file in a clean environment, and run the first example
+  installed dist  build it, install each file in a clean environment, and run the first example
   docs          rewrite docs/command-line.md and docs/configuration.md from the command, and docs/measured-models.md and
                 the defaults by model name from results/
   pictures      record the pictures of the README in docs/pictures from the real program (needs Chromium)
@@ -87,10 +84,10 @@ fn main() -> ExitCode {
     let slow = |job| groups::run_job(job, DIST);
     let done = match words.as_slice() {
         ["test"] => groups::run_ordinary(),
-        ["test", "--all", "--minutes", minutes] => match minutes.parse() {
-            Ok(minutes) => groups::run(&[], Some(minutes)),
-            Err(error) => Err(format!("--minutes {minutes}: {error}")),
-        },
+        ["test", "--all", "--minutes", minutes] => (minutes
+            .parse()
+            .map_err(|error| format!("--minutes {minutes}: {error}")))
+        .and_then(|minutes| groups::run(&[], Some(minutes))),
         ["test", "--all", groups @ ..] => groups::run(groups, None),
         ["test", "--nightly", groups @ ..] => groups::run_nightly(groups),
         ["lint"] => repository_lints::check(&root),

@@ -1,7 +1,6 @@
 //! Records the pictures of the README and of the inspector from the real program.
 //!
-//! A test draws the live view from a terminal's screen and writes the page of the run. Chromium takes a screenshot of the
-//! page, and of the inspector with its example. Without `PICTURES=record`, the same tests check that the pictures show what the program does today.
+//! A test draws the live view and writes the page of the run. Without `PICTURES=record`, it checks that the pictures are up to date.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,5 @@
 //! Builds the documentation as a website with mdBook.
-//!
-//! Pages keep their places in the repository, so that the same links work here, in the repository and on the website.
-//! `docs/SUMMARY.md` lists the pages. Afterwards each link of the website is checked.
+//! Pages keep their places in the repository, so that the same links work in both.
 
 use std::fs;
 use std::path::Path;

@@ -2,9 +2,6 @@
 //!
 //! Clippy's compiler builds the tests, so the workspace and its dependencies are compiled only once. `cargo test` runs one
 //! program after another, and many tests wait more than they compute; as jobs they run side by side.
-//!
-//! The ordinary run does not run a program again that passed with the same state: its modification time, with the times and lengths
-//! of the files that it may read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,8 +36,6 @@ const LONG: &[(&str, u32)] = &[
     ("call", 40),
     ("oracle", 30),
     ("examples in documents", 30),
-    ("probe", 20),
-    ("agent", 20),
 ];
 
 /// Test modules that need sockets, a terminal or a separate build, by the folder of their crate. Only `--all` runs them.
@@ -161,16 +156,16 @@ fn built(all: bool) -> Result<Vec<Job>, String> {
     let data = data.filter(|path| !has_extension(path, "rs"));
     let data: String = data.map(|path| state_of(&path)).collect();
     let programs = messages.iter().filter_map(Program::new);
-    let jobs = programs.flat_map(|program| program.jobs(all, &data));
-    let mut jobs: Vec<Job> = jobs.collect();
+    let mut jobs: Vec<Job> = (programs.flat_map(|program| program.jobs(all, &data))).collect();
     // `--doc` ignores that `interleave` disables its doc tests, which are those of `plaincall` again.
     let examples = format!("test --doc {SELECTION} -- --skip testing/interleave/");
     let examples = linting_cargo(&examples);
-    let is_library = |message: &&Value| message["target"]["doctest"] == true;
-    let libraries = messages.iter().filter(is_library);
-    let libraries = libraries.filter_map(|message| message["filenames"][0].as_str());
-    let libraries = libraries.map(|path| state_of(Path::new(path)));
-    let libraries: String = libraries.collect();
+    let mut libraries: Vec<&Value> = messages.iter().collect();
+    libraries.retain(|message| message["target"]["doctest"] == true);
+    let libraries = libraries
+        .into_iter()
+        .filter_map(|message| message["filenames"][0].as_str());
+    let libraries: String = libraries.map(|path| state_of(Path::new(path))).collect();
     let load = target().join("debug/load");
     let load_state = state_of(&load);
     // The tests run nevertheless.
@@ -184,7 +179,8 @@ fn built(all: bool) -> Result<Vec<Job>, String> {
     Ok(jobs)
 }
 
-/// Returns the job that runs a command. In an ordinary run, nothing is run that passed with the same fingerprint.
+/// Returns the job that runs a command. An ordinary run does not repeat what passed with the same state: the times and lengths of the
+/// program and of the files that it may read.
 fn job(all: bool, name: &str, mut command: Command, state: String) -> Job {
     let long = LONG.iter().find(|(long, _)| *long == name);
     let seconds = long.map_or(5, |(_, seconds)| *seconds);
@@ -196,6 +192,7 @@ fn job(all: bool, name: &str, mut command: Command, state: String) -> Job {
             report!("passed before");
             return Ok(());
         }
+        command.envs(SHARE.into_iter().filter(|_| !all));
         step(&title, &mut command)?;
         // If that fails, the program runs again next time.
         let _ = write(&record, &state);
@@ -242,11 +239,8 @@ impl<'a> Program<'a> {
         let own = all_files(self.package).into_iter();
         let own: String = own.map(|path| state_of(&path)).collect();
         let state = state + &own + data;
-        let suite = |name: &str, arguments: &[&str]| {
-            let mut command = self.command(arguments);
-            command.envs(SHARE.into_iter().filter(|_| !all));
-            job(all, name, command, state.clone())
-        };
+        let suite =
+            |name: &str, arguments: &[&str]| job(all, name, self.command(arguments), state.clone());
         if !self.source.starts_with("tests") {
             return vec![suite(&format!("{folder}/{}", self.source.display()), &[])];
         }
