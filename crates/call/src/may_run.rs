@@ -391,7 +391,7 @@ impl ReplyCheck {
                 .is_some_and(|body| body.lines().all(is_blank_line))
         };
         !self.markers.is_self_closing
-            && call.raw_args().is_some_and(has_slash)
+            && call.raw_args.as_deref().is_some_and(has_slash)
             && !(call.termination == Termination::Explicit && has_blank_body())
     }
 
@@ -495,7 +495,7 @@ impl ReplyCheck {
 /// Returns the errors of a call to an unknown tool.
 fn unknown_tool(message: String, call: &ToolCall) -> Vec<ReplyDiagnostic> {
     let code = ReplyDiagnostic::UNKNOWN_TOOL;
-    let unknown = ReplyDiagnostic::of_definition(code, "", call.header_span, message);
+    let unknown = ReplyDiagnostic::of_definition(code, "", call.header.span, message);
     iter::once(unknown).chain(problems_of_text(call)).collect()
 }
 
