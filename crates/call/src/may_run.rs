@@ -40,23 +40,7 @@ pub enum Unclosed {
     Run,
 }
 
-impl Unclosed {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Reject, Self::Run];
-
-    /// Returns the name in settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Reject => "reject",
-            Self::Run => "run",
-        }
-    }
-
-    /// Returns the one with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.name() == name)
-    }
-}
+crate::named!(Unclosed { Reject = "reject", Run = "run" });
 
 /// Decides which calls of a reply may run (`spec/common.md` 10). Pass it every call of the reply, in order.
 ///

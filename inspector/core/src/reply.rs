@@ -94,7 +94,7 @@ pub(crate) fn reply(inspected: &Inspected) -> Result<Reply, String> {
         parts: parts.list,
         diagnostics: diagnostics.collect(),
         tools: run.tools.map(|tools| tools.iter().count()),
-        engines: Engine::names().collect(),
+        engines: Engine::ALL.map(Engine::name).to_vec(),
     })
 }
 

@@ -343,7 +343,8 @@ impl Tools {
                 ..
             } => {
                 let known = Engine::from_name(engine);
-                let engine = known.ok_or_else(|| one_of("engine", engine, Engine::names()))?;
+                let engine =
+                    known.ok_or_else(|| one_of("engine", engine, Engine::ALL.map(Engine::name)))?;
                 let choice = match (only, choice) {
                     (Some(name), _) => Choice::Tool(name.clone()),
                     (None, ChoiceOption::Auto) => Choice::Auto,
