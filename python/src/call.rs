@@ -102,7 +102,7 @@ impl Call {
             diagnostics: diagnostics(py, &call.diagnostics)?,
             syntax: word(py, call.syntax.name()),
             termination: word(py, call.termination.name()),
-            raw_args: optional(py, call.raw_args()),
+            raw_args: optional(py, call.raw_args.as_deref()),
             body: optional(py, call.body()),
             start: call.span.start,
             end: call.span.end,

@@ -43,7 +43,7 @@ pub(crate) struct Options<'o> {
 }
 
 pub(crate) fn engine(name: &str) -> PyResult<Engine> {
-    let names: Vec<&str> = Engine::names().collect();
+    let names = Engine::ALL.map(Engine::name);
     Engine::from_name(name).ok_or_else(|| error::one_of("engine", name, &names))
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plaincall_call::definitions::read_tool_definitions;
 use plaincall_call::extract::Extractor;
 use plaincall_call::history::{
-    CallStatus, PastCall, ResultMessage, TurnPart, history, in_call_order, results,
+    PastCall, ResultMessage, Status, TurnPart, history, in_call_order, results,
 };
 use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_call::render::{JsonCall, render_call};
@@ -189,8 +189,8 @@ impl ToolSet {
         for (name, id, status, output, error) in given {
             let mut message = ResultMessage::new(Untrusted::new(name.0), Untrusted::new(id.0));
             if let Some(name) = status {
-                let names = CallStatus::ALL.map(CallStatus::name);
-                let status = CallStatus::from_name(&name);
+                let names = Status::ALL.map(Status::as_str);
+                let status = Status::from_name(&name);
                 message =
                     message.status(status.ok_or_else(|| error::one_of("status", &name, &names))?);
             }

@@ -60,40 +60,18 @@ pub enum BuiltinTool {
     Finish,
 }
 
-impl BuiltinTool {
-    /// All tools, in the order in which they are offered.
-    pub const ALL: [Self; 9] = [
-        Self::ListFiles,
-        Self::ReadFile,
-        Self::SearchFiles,
-        Self::WriteFile,
-        Self::EditFile,
-        Self::RunCommand,
-        Self::FetchUrl,
-        Self::AskUser,
-        Self::Finish,
-    ];
-
-    /// The name of the tool in calls.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ListFiles => "list_files",
-            Self::ReadFile => "read_file",
-            Self::SearchFiles => "search_files",
-            Self::WriteFile => "write_file",
-            Self::EditFile => "edit_file",
-            Self::RunCommand => "run_command",
-            Self::FetchUrl => "fetch_url",
-            Self::AskUser => "ask_user",
-            Self::Finish => "finish",
-        }
-    }
-
-    /// Finds a tool by name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.name() == name)
-    }
-}
+// In the order in which they are offered.
+plaincall::call::named!(BuiltinTool {
+    ListFiles = "list_files",
+    ReadFile = "read_file",
+    SearchFiles = "search_files",
+    WriteFile = "write_file",
+    EditFile = "edit_file",
+    RunCommand = "run_command",
+    FetchUrl = "fetch_url",
+    AskUser = "ask_user",
+    Finish = "finish",
+});
 
 /// A builder of the built-in tools for a directory.
 #[derive(Clone)]

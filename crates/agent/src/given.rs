@@ -1,6 +1,6 @@
 //! Messages that a conversation begins with (`spec/agent.md` 1).
 
-use plaincall::call::history::{CallStatus, PastCall, ResultMessage, TurnPart, history, results};
+use plaincall::call::history::{PastCall, ResultMessage, Status, TurnPart, history, results};
 use plaincall::call::{CallExample, ToolLookup as _, Untrusted};
 use plaincall::syntax::DialectError;
 
@@ -67,7 +67,7 @@ impl Conversation {
             self.run.observe_untrusted(&from, &Untrusted::new(output));
             let result = ResultMessage::new(Untrusted::new(name.as_str()), Untrusted::new(""));
             let output = Untrusted::new(output);
-            ended.push(result.status(CallStatus::Ok).output(output));
+            ended.push(result.status(Status::Ok).output(output));
         }
         if !ended.is_empty() {
             let text = results(&ended, &self.dialect)?.into_text();

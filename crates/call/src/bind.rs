@@ -75,7 +75,7 @@ pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Prob
         problems.inside.clear();
         return arguments;
     }
-    problems.complete(tool, call.syntax, call.header_span, &arguments);
+    problems.complete(tool, call.syntax, call.header.span, &arguments);
     arguments
 }
 

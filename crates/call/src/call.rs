@@ -1,12 +1,13 @@
 //! A complete tool call.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use plaincall_syntax::{Span, Syntax, Termination, is_blank};
 
 use crate::arguments::{Arguments, Text};
+use crate::collector::CallHeader;
 use crate::limits::DEEPEST;
 use crate::outside::Before;
 use crate::pointer::PointerError;
@@ -17,31 +18,14 @@ use crate::tool::ToolSpec;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolCall {
-    /// The index in order of appearance, from 0, over all turns that one [`Collector`](crate::collector::Collector)
-    /// reads.
-    pub index: usize,
-    /// The syntax.
-    pub syntax: Syntax,
-    /// The name of the tool, as written.
-    #[doc(alias = "gadgetName")]
-    pub name: String,
-    /// The id, written or assigned.
-    #[doc(alias = "invocationId")]
-    pub id: String,
-    /// Whether the id was assigned, not written.
-    pub is_id_automatic: bool,
-    /// Whether an earlier call of the same turn has the same id.
-    pub is_duplicate: bool,
-    /// The ids it depends on, each once, in the order written.
-    pub dependencies: Vec<String>,
+    /// The header. The call dereferences to it.
+    pub header: CallHeader,
     /// The arguments of a block call, as far as they could be placed. For an emoji call, use [`bind`](crate::bind).
     pub arguments: Arguments,
     /// How the call ended.
     pub termination: Termination,
     /// The location, from the start marker to the end.
     pub span: Span,
-    /// The location of the start marker and the header.
-    pub header_span: Span,
     /// Diagnostics inside the call, ordered by the ends of their spans.
     pub diagnostics: Vec<ReplyDiagnostic>,
     /// The first error of the arguments in text order (`spec/block.md` 7.6). A call with such an error never runs.
@@ -60,7 +44,6 @@ pub(crate) struct CallText {
     pub(crate) source: Arc<String>,
     pub(crate) is_incomplete: bool,
     pub(crate) inside: Range<usize>,
-    pub(crate) raw_args: Option<String>,
     pub(crate) raw_args_span: Span,
     pub(crate) body: Option<Body>,
     /// Whether its own end marker is in mid-line.
@@ -125,11 +108,6 @@ impl ToolCall {
             .unwrap_or_default()
     }
 
-    /// Returns the text after the name in the header of an emoji call, verbatim; `None` in the block syntax.
-    pub fn raw_args(&self) -> Option<&str> {
-        self.text.raw_args.as_deref()
-    }
-
     /// Returns the body of an emoji call; `None` in the block syntax.
     pub fn body(&self) -> Option<&str> {
         match (&self.text.body, self.syntax) {
@@ -146,7 +124,15 @@ impl ToolCall {
 
     /// Returns the location of the raw arguments of an emoji call.
     pub fn raw_args_span(&self) -> Option<Span> {
-        self.text.raw_args.as_ref().map(|_| self.text.raw_args_span)
+        self.raw_args.as_ref().map(|_| self.text.raw_args_span)
+    }
+}
+
+impl Deref for ToolCall {
+    type Target = CallHeader;
+
+    fn deref(&self) -> &CallHeader {
+        &self.header
     }
 }
 

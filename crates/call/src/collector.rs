@@ -3,7 +3,6 @@
 pub use crate::ids::{Assigned, Ids};
 
 use std::collections::HashSet;
-use std::mem;
 use std::sync::Arc;
 
 use plaincall_syntax::{
@@ -15,7 +14,7 @@ use crate::call::{Body, CallText, ToolCall};
 use crate::conversion_rule::ConversionRule;
 use crate::invisible::in_name;
 use crate::limits::Limits;
-use crate::outside::{Before, Outside};
+use crate::outside::Outside;
 use crate::pointer::{PointerError, shown};
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::text_type::TextType;
@@ -51,13 +50,15 @@ pub enum Collected {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallHeader {
-    /// The index in order of appearance, from 0.
+    /// The index in order of appearance, from 0, over all turns that one [`Collector`] reads.
     pub index: usize,
     /// The syntax.
     pub syntax: Syntax,
     /// The name of the tool, as written.
+    #[doc(alias = "gadgetName")]
     pub name: String,
     /// The id, written or assigned.
+    #[doc(alias = "invocationId")]
     pub id: String,
     /// Whether the id was assigned, not written.
     pub is_id_automatic: bool,
@@ -65,7 +66,7 @@ pub struct CallHeader {
     pub is_duplicate: bool,
     /// The ids it depends on, each once, in the order written.
     pub dependencies: Vec<String>,
-    /// The rest of the line of an emoji call, as written.
+    /// The text after the name in the header of an emoji call, verbatim; `None` in the block syntax.
     pub raw_args: Option<String>,
     /// The location of the start marker and the header.
     pub span: Span,
@@ -74,20 +75,12 @@ pub struct CallHeader {
 #[derive(Clone, Debug)]
 struct Open {
     limits: Limits,
-    started: CallHeader,
+    /// The call so far, without its source.
+    call: Box<ToolCall>,
     source: String,
-    is_incomplete: bool,
-    header_len: usize,
-    raw_args_span: Span,
-    arguments: Arguments,
     begun: usize,
     value: Option<OpenValue>,
-    body: Option<Body>,
-    diagnostics: Vec<ReplyDiagnostic>,
     warnings: usize,
-    omitted_warnings: usize,
-    marker_in_value: bool,
-    before: Arc<Before>,
     /// Bytes of the source outside values and outside lines with limits of their own.
     loose: usize,
 }
@@ -182,7 +175,7 @@ impl Collector {
             EventKind::Diagnostic(diagnostic) => open.note(diagnostic),
             EventKind::CallEnd(ending) => {
                 let call = self.open.take()?.finish(ending.termination(), event);
-                return Some(Collected::Finished(Box::new(call)));
+                return Some(Collected::Finished(call));
             }
             _ => {}
         }
@@ -229,12 +222,11 @@ impl Collector {
             span,
         };
         self.calls += 1;
-        let before = self.outside.as_deref_mut().map(Outside::call);
-        let open = Open::new(started.clone(), header, diagnostics, self.limits);
-        self.open = Some(Open {
-            before: before.unwrap_or_default(),
-            ..open
-        });
+        let mut open = Open::new(started.clone(), header, diagnostics, self.limits);
+        if let Some(outside) = &mut self.outside {
+            open.call.before = outside.call();
+        }
+        self.open = Some(open);
         started
     }
 }
@@ -257,23 +249,30 @@ impl Open {
                 span
             }
         });
+        let inside = header.source().len()..header.source().len();
         Self {
             source: header.source().to_owned(),
-            is_incomplete: false,
-            header_len: header.source().len(),
-            raw_args_span,
-            arguments: Arguments::default(),
             begun: 0,
             value: None,
-            body: None,
-            diagnostics,
             warnings: 0,
-            omitted_warnings: 0,
-            marker_in_value: false,
-            before: Arc::default(),
             loose: 0,
-            started,
             limits,
+            call: Box::new(ToolCall {
+                header: started,
+                arguments: Arguments::default(),
+                termination: Termination::EndOfStream,
+                span,
+                diagnostics,
+                parse_error: None,
+                marker_in_value: false,
+                omitted_warnings: 0,
+                text: CallText {
+                    inside,
+                    raw_args_span,
+                    ..CallText::default()
+                },
+                before: Arc::default(),
+            }),
         }
     }
 
@@ -288,7 +287,7 @@ impl Open {
                 if is_over && self.begun == self.limits.arguments.saturating_add(1) {
                     let message = "Too many arguments".to_owned();
                     ReplyDiagnostic::error("too_many_arguments", Section::Limits, line, message)
-                        .insert(&mut self.diagnostics);
+                        .insert(&mut self.call.diagnostics);
                 }
                 is_wrong = is_over;
                 let (shown, had_slash) = shown(pointer.as_str());
@@ -303,7 +302,7 @@ impl Open {
             }
         };
         if is_wrong {
-            self.is_incomplete = true;
+            self.call.text.is_incomplete = true;
         } else {
             self.source.push_str(event.source());
         }
@@ -332,7 +331,7 @@ impl Open {
         let is_too_long = self.limits.value_bytes.is_some_and(|most| value.len > most);
         let is_not_kept = value.pointer.is_some() && self.begun > self.limits.arguments;
         if is_too_long || is_not_kept {
-            self.is_incomplete = true;
+            self.call.text.is_incomplete = true;
             return;
         }
         let at = self.source.len();
@@ -373,9 +372,9 @@ impl Open {
             if is_too_long {
                 let error = PointerError::value_too_long("body");
                 ReplyDiagnostic::error(error.code, error.section, value.line, error.message)
-                    .insert(&mut self.diagnostics);
+                    .insert(&mut self.call.diagnostics);
             }
-            self.body = Some(Body {
+            self.call.text.body = Some(Body {
                 text,
                 span: value.span,
             });
@@ -393,13 +392,16 @@ impl Open {
             rule: ConversionRule::Undeclared,
         };
         let placed = if is_too_long {
-            Err(self.arguments.refuse_too_long(&leaf, self.limits.depth()))
+            Err(self
+                .call
+                .arguments
+                .refuse_too_long(&leaf, self.limits.depth()))
         } else {
-            self.arguments.place(leaf, self.limits.depth())
+            self.call.arguments.place(leaf, self.limits.depth())
         };
         if let Err(error) = placed {
             ReplyDiagnostic::error(error.code, error.section, value.line, error.message)
-                .insert(&mut self.diagnostics);
+                .insert(&mut self.call.diagnostics);
         }
     }
 
@@ -410,7 +412,7 @@ impl Open {
             .value_bytes
             .is_some_and(|most| self.loose > most)
         {
-            self.is_incomplete = true;
+            self.call.text.is_incomplete = true;
         } else {
             self.source.push_str(piece);
         }
@@ -420,7 +422,7 @@ impl Open {
     }
 
     fn note(&mut self, found: &Diagnostic) {
-        self.marker_in_value |= found.code.is_marker_as_content();
+        self.call.marker_in_value |= found.code.is_marker_as_content();
         let mut diagnostic = ReplyDiagnostic::from(found);
         if let Some(value) = &mut self.value {
             match found.code {
@@ -434,7 +436,7 @@ impl Open {
             }
         }
         if diagnostic.is_error() {
-            diagnostic.insert(&mut self.diagnostics);
+            diagnostic.insert(&mut self.call.diagnostics);
         } else {
             self.warn(diagnostic);
         }
@@ -446,50 +448,26 @@ impl Open {
             .warnings
             .is_some_and(|most| self.warnings >= most)
         {
-            self.omitted_warnings += 1;
+            self.call.omitted_warnings += 1;
         } else {
             self.warnings += 1;
-            diagnostic.insert(&mut self.diagnostics);
+            diagnostic.insert(&mut self.call.diagnostics);
         }
     }
 
-    fn finish(mut self, termination: Termination, event: &Event<'_>) -> ToolCall {
-        let inside = self.header_len..self.source.len();
-        let ends_in_mid_line = termination == Termination::Explicit && !self.source.ends_with('\n');
+    fn finish(mut self, termination: Termination, event: &Event<'_>) -> Box<ToolCall> {
+        let mut call = self.call;
+        call.text.inside.end = self.source.len();
+        call.text.ends_in_mid_line =
+            termination == Termination::Explicit && !self.source.ends_with('\n');
         self.source.push_str(event.source());
-        let source = Arc::new(mem::take(&mut self.source));
-        let parse_error = self
-            .diagnostics
-            .iter()
-            .find(|diagnostic| diagnostic.is_argument_error())
-            .map(|diagnostic| diagnostic.message.clone());
-        let header_span = self.started.span;
-        ToolCall {
-            index: self.started.index,
-            syntax: self.started.syntax,
-            name: self.started.name,
-            id: self.started.id,
-            is_id_automatic: self.started.is_id_automatic,
-            is_duplicate: self.started.is_duplicate,
-            dependencies: self.started.dependencies,
-            arguments: self.arguments.with_source(Arc::clone(&source)),
-            termination,
-            span: Span::new(header_span.start, event.span.end),
-            header_span,
-            diagnostics: self.diagnostics,
-            parse_error,
-            marker_in_value: self.marker_in_value,
-            omitted_warnings: self.omitted_warnings,
-            text: CallText {
-                source,
-                is_incomplete: self.is_incomplete,
-                inside,
-                raw_args: self.started.raw_args,
-                raw_args_span: self.raw_args_span,
-                body: self.body,
-                ends_in_mid_line,
-            },
-            before: self.before,
-        }
+        call.text.source = Arc::new(self.source);
+        let mut errors = call.diagnostics.iter();
+        let error = errors.find(|diagnostic| diagnostic.is_argument_error());
+        call.parse_error = error.map(|diagnostic| diagnostic.message.clone());
+        call.arguments = call.arguments.with_source(Arc::clone(&call.text.source));
+        call.termination = termination;
+        call.span.end = event.span.end;
+        call
     }
 }

@@ -420,7 +420,10 @@ impl ToolCall {
             ],
             Syntax::Emoji => [
                 ("tool_name", text(&self.name)),
-                ("raw_args", text(self.raw_args().unwrap_or_default())),
+                (
+                    "raw_args",
+                    text(self.raw_args.as_deref().unwrap_or_default()),
+                ),
                 ("body", text(self.body().unwrap_or_default())),
                 ("arguments", arguments),
                 ("argumentsError", error),

@@ -5,7 +5,8 @@ pub(crate) mod invented;
 pub(crate) mod results;
 
 pub use invented::InventedResults;
-pub use results::{CallStatus, ResultMessage, in_call_order, results};
+pub use plaincall_plan::Status;
+pub use results::{ResultMessage, in_call_order, results};
 
 use std::borrow::Cow;
 use std::slice;

@@ -77,6 +77,7 @@ mod json_text;
 mod leading;
 mod limits;
 mod may_run;
+mod named;
 mod nearest;
 pub mod openai;
 mod outside;

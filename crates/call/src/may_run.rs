@@ -40,23 +40,7 @@ pub enum Unclosed {
     Run,
 }
 
-impl Unclosed {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Reject, Self::Run];
-
-    /// Returns the name in settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Reject => "reject",
-            Self::Run => "run",
-        }
-    }
-
-    /// Returns the one with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.name() == name)
-    }
-}
+crate::named!(Unclosed { Reject = "reject", Run = "run" });
 
 /// Decides which calls of a reply may run (`spec/common.md` 10). Pass it every call of the reply, in order.
 ///
@@ -391,7 +375,7 @@ impl ReplyCheck {
                 .is_some_and(|body| body.lines().all(is_blank_line))
         };
         !self.markers.is_self_closing
-            && call.raw_args().is_some_and(has_slash)
+            && call.raw_args.as_deref().is_some_and(has_slash)
             && !(call.termination == Termination::Explicit && has_blank_body())
     }
 
@@ -495,7 +479,7 @@ impl ReplyCheck {
 /// Returns the errors of a call to an unknown tool.
 fn unknown_tool(message: String, call: &ToolCall) -> Vec<ReplyDiagnostic> {
     let code = ReplyDiagnostic::UNKNOWN_TOOL;
-    let unknown = ReplyDiagnostic::of_definition(code, "", call.header_span, message);
+    let unknown = ReplyDiagnostic::of_definition(code, "", call.header.span, message);
     iter::once(unknown).chain(problems_of_text(call)).collect()
 }
 

@@ -73,6 +73,6 @@ pub fn openai_calls(document: &Document) -> OpenAiCalls {
 
 /// Returns the arguments of an emoji call without a definition: its line and its body. `None` for a block call.
 pub(crate) fn line_and_body(call: &ToolCall) -> Option<Value> {
-    let raw_args = call.raw_args()?;
+    let raw_args = call.raw_args.as_deref()?;
     Some(json!({"raw_args": raw_args, "body": call.body().unwrap_or_default()}))
 }

@@ -16,25 +16,14 @@ pub enum Stop {
     Broken,
 }
 
+crate::named!(Stop {
+    Natural = "natural",
+    EndOfFile = "end_of_file",
+    Length = "length",
+    Broken = "broken",
+});
+
 impl Stop {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Natural, Self::EndOfFile, Self::Length, Self::Broken];
-
-    /// Returns the name, such as `end_of_file`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Natural => "natural",
-            Self::EndOfFile => "end_of_file",
-            Self::Length => "length",
-            Self::Broken => "broken",
-        }
-    }
-
-    /// Returns the end with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|stop| stop.name() == name)
-    }
-
     /// Returns `true` if the text is truncated, or may be.
     pub const fn is_truncated(self) -> bool {
         matches!(self, Self::Length | Self::Broken)

@@ -43,7 +43,7 @@ impl SuspectMarker {
         let found = raw.get(place).unwrap_or_default();
         // If bytes that are not UTF-8 were replaced, locations inside the call are not known.
         let is_exact = call.source().map(str::len) == Some(call.span.len());
-        let at = call.header_span.end + before.len();
+        let at = call.header.span.end + before.len();
         let mut arguments = call.arguments.iter();
         let argument = arguments.find(|one| is_exact && one.span.range().contains(&at));
         Self {

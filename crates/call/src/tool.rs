@@ -175,24 +175,11 @@ pub enum Effect {
     Write,
 }
 
-impl Effect {
-    /// All effects.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Idempotent, Self::Write];
-
-    /// Returns the name in `tools.toml`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Idempotent => "idempotent",
-            Self::Write => "write",
-        }
-    }
-
-    /// Returns the effect with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|effect| effect.name() == name)
-    }
-}
+crate::named!(Effect {
+    Read = "read",
+    Idempotent = "idempotent",
+    Write = "write",
+});
 
 impl ToolSpec {
     /// Creates a tool without parameters and with [`Effect::Write`].

@@ -375,7 +375,7 @@ fn check_leading(text: &str, dialect: &Dialect, expected: &[&str]) {
         let spans: Vec<_> = warned.map(|diagnostic| diagnostic.span).collect();
         let calls = document
             .calls()
-            .filter(|call| spans.contains(&call.header_span));
+            .filter(|call| spans.contains(&call.header.span));
         let names: Vec<_> = calls.map(|call| call.name.as_str()).collect();
         assert_eq!(names, expected, "{text:?} cut at {cut}");
     }

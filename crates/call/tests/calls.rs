@@ -43,7 +43,8 @@ fn ids_and_indices_continue_over_turns() {
         collector.begin_turn();
         for event in parse(turn, &Dialect::block()).expect("a dialect that works") {
             if let Some(Collected::Finished(call)) = collector.push(&event) {
-                found.push((call.index, call.id, call.is_duplicate));
+                let header = call.header;
+                found.push((header.index, header.id, header.is_duplicate));
             }
         }
     }
@@ -190,13 +191,13 @@ fn bytes_that_are_not_text() {
         panic!("one call")
     };
     assert_eq!(
-        (call.raw_args(), call.body()),
+        (call.raw_args.as_deref(), call.body()),
         (Some("\u{fffd} b"), Some("x\u{fffd}y"))
     );
     assert_eq!(call.span.range(), 1..input.len());
     assert_eq!(
         call.raw_args_span(),
-        Some(call.header_span),
+        Some(call.header.span),
         "no exact place is known in a header with other bytes"
     );
 }

@@ -2,7 +2,7 @@
 
 use plaincall_call::{
     Untrusted,
-    history::{CallStatus, InventedResults, ResultMessage, results},
+    history::{InventedResults, ResultMessage, Status, results},
 };
 use plaincall_syntax::{Dialect, ceil_char_boundary};
 
@@ -79,7 +79,7 @@ fn invented_results_are_removed_and_mentions_kept() {
 #[test]
 fn every_rendered_result_is_detected() {
     let dialect = Dialect::block().escaped();
-    for status in CallStatus::ALL.map(Some).into_iter().chain([None]) {
+    for status in Status::ALL.map(Some).into_iter().chain([None]) {
         for id in ["", "a1", "a b"] {
             let mut message = ResultMessage::new(Untrusted::new("add"), Untrusted::new(id));
             message.status = status;

@@ -115,7 +115,7 @@ fn seen(document: &Document) -> String {
             );
             format!(
                 "{} {:?} {:?} {arguments:?} {rest:?} {:?}",
-                call.index, call.span, call.header_span, call.diagnostics
+                call.index, call.span, call.header.span, call.diagnostics
             )
         })
         .collect();

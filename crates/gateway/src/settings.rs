@@ -104,41 +104,8 @@ pub enum ArgumentMode {
     Stream,
 }
 
-impl ToolMode {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Text, Self::Native];
-
-    /// Returns the name in settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Native => "native",
-        }
-    }
-
-    /// Returns the mode with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-}
-
-impl ArgumentMode {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Checked, Self::Stream];
-
-    /// Returns the name in settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Checked => "checked",
-            Self::Stream => "stream",
-        }
-    }
-
-    /// Returns the mode with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-}
+plaincall_call::named!(ToolMode { Text = "text", Native = "native" });
+plaincall_call::named!(ArgumentMode { Checked = "checked", Stream = "stream" });
 
 impl Default for ModelSettings {
     fn default() -> Self {

@@ -33,23 +33,12 @@ pub(crate) type Transform = dyn Fn(&str, String) -> String + Send + Sync;
 /// How a started call ended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Ended {
-    #[serde(with = "OutcomeName")]
     pub(crate) outcome: Outcome,
     pub(crate) output: Option<Arc<str>>,
     pub(crate) error: Option<String>,
     pub(crate) note: Option<Arc<str>>,
     /// The part of the untrusted text that the tool observed, beside its output, from which a call could be copied.
     pub(crate) untrusted: Option<Arc<Untrusted<'static>>>,
-}
-
-/// The JSON form of an outcome.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Outcome", rename_all = "snake_case")]
-enum OutcomeName {
-    Ok,
-    Error,
-    Cancelled,
-    Unknown,
 }
 
 /// The reason to stop a tool.

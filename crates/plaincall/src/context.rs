@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::request::Request;
-use crate::result::{Status, StatusName};
+use crate::result::Status;
 use crate::rules::{Rules, Verdict};
 use crate::run_directory::{Directories, RunDirectory};
 use crate::whole_results::WholeResults;
@@ -77,7 +77,6 @@ pub struct DependencyResult {
     /// The name of the tool.
     pub name: Arc<str>,
     /// The end status.
-    #[serde(with = "StatusName")]
     pub status: Status,
     /// The output; may be empty.
     pub output: Arc<str>,

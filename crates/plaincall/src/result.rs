@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use plaincall_call::{
     CallError, PromptText, Untrusted,
-    history::{CallStatus, ResultMessage, results},
+    history::{ResultMessage, results},
 };
 use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
 
-pub use plaincall_plan::{Link, Status};
+pub use plaincall_plan::{Link, Status, StatusCounts};
 
 use crate::milliseconds;
 
@@ -26,7 +26,6 @@ pub struct CallResult {
     /// The name of the tool, as written.
     pub name: Arc<str>,
     /// The end status.
-    #[serde(with = "StatusName")]
     pub status: Status,
     /// The output, also of a failed tool. The results of a turn have a truncated one if it is long; events have all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,16 +75,8 @@ impl CallResult {
 
     /// Returns the result as a message for the model (see [`TurnResults::message`]).
     pub fn message(&self) -> ResultMessage<'_> {
-        let status = match self.status {
-            Status::Ok => CallStatus::Ok,
-            Status::Error => CallStatus::Error,
-            Status::Skipped => CallStatus::Skipped,
-            Status::Rejected => CallStatus::Rejected,
-            Status::Cancelled => CallStatus::Cancelled,
-            Status::Unknown => CallStatus::Unknown,
-        };
         let name = Untrusted::new(&*self.name);
-        let mut message = ResultMessage::new(name, Untrusted::new(&*self.id)).status(status);
+        let mut message = ResultMessage::new(name, Untrusted::new(&*self.id)).status(self.status);
         message.error = self.error.as_deref().map(Untrusted::new);
         message.note = self.note.as_deref().map(Untrusted::new);
         message.output = self.output.as_deref().map(Untrusted::new);
@@ -106,7 +97,6 @@ impl CallResult {
 #[non_exhaustive]
 pub struct Because {
     /// Whether the call depends on the direct cause or was only written after it.
-    #[serde(with = "LinkName")]
     pub link: Link,
     /// The direct cause.
     #[serde(flatten)]
@@ -247,43 +237,6 @@ impl IntoIterator for TurnResults {
     }
 }
 
-/// The number of calls by end status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct StatusCounts {
-    /// Calls that succeeded.
-    pub ok: u32,
-    /// Calls that failed.
-    pub error: u32,
-    /// Calls that did not run because of another call.
-    pub skipped: u32,
-    /// Calls that were invalid or not allowed.
-    pub rejected: u32,
-    /// Calls that were cancelled.
-    pub cancelled: u32,
-    /// Calls whose outcome is unknown.
-    pub unknown: u32,
-}
-
-impl StatusCounts {
-    /// Counts one more call.
-    pub fn add(&mut self, status: Status) {
-        *match status {
-            Status::Ok => &mut self.ok,
-            Status::Error => &mut self.error,
-            Status::Skipped => &mut self.skipped,
-            Status::Rejected => &mut self.rejected,
-            Status::Cancelled => &mut self.cancelled,
-            Status::Unknown => &mut self.unknown,
-        } += 1;
-    }
-
-    /// Returns the number of calls.
-    pub fn total(&self) -> u32 {
-        self.ok + self.error + self.skipped + self.rejected + self.cancelled + self.unknown
-    }
-}
-
 impl<'a> FromIterator<&'a CallResult> for StatusCounts {
     fn from_iter<R: IntoIterator<Item = &'a CallResult>>(results: R) -> Self {
         let mut counts = Self::default();
@@ -292,24 +245,4 @@ impl<'a> FromIterator<&'a CallResult> for StatusCounts {
         }
         counts
     }
-}
-
-/// The JSON form of a status.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Status", rename_all = "snake_case")]
-pub(crate) enum StatusName {
-    Ok,
-    Error,
-    Skipped,
-    Rejected,
-    Cancelled,
-    Unknown,
-}
-
-/// The JSON form of a link.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Link", rename_all = "snake_case")]
-enum LinkName {
-    Dependency,
-    Order,
 }

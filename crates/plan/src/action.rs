@@ -50,6 +50,8 @@ pub struct Because {
 
 /// How a skipped call is linked to its direct cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Link {
     /// It depends on that call.
     Dependency,

@@ -58,7 +58,7 @@ pub use plan::Plan;
 pub use plan_error::PlanError;
 pub use policy::{Limits, Order, Tool, ToolIndex};
 pub use reply_plan::{PlannedCall, ReplyAction, ReplyPlan};
-pub use state::{CallIndex, Counts, Outcome, State, Status};
+pub use state::{CallIndex, Counts, Outcome, State, Status, StatusCounts};
 pub use turn_end::Reply;
 pub use view::{CallView, Dependency};
 

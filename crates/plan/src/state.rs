@@ -83,6 +83,8 @@ impl fmt::Display for State {
 
 /// How a call ended. Every call ends with exactly one status (`spec/running.md`, "End statuses").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Status {
     /// The call succeeded.
     Ok,
@@ -120,6 +122,11 @@ impl Status {
             Self::Unknown => "unknown",
         }
     }
+
+    /// Returns the status with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == name)
+    }
 }
 
 impl fmt::Display for Status {
@@ -130,6 +137,8 @@ impl fmt::Display for Status {
 
 /// How a started call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Outcome {
     /// The call succeeded.
     Ok,
@@ -168,29 +177,14 @@ pub struct Counts {
     pub running: u32,
     /// Calls in [`State::BackOff`].
     pub back_off: u32,
-    /// Calls that ended [`Status::Ok`].
-    pub ok: u32,
-    /// Calls that ended [`Status::Error`].
-    pub error: u32,
-    /// Calls that ended [`Status::Skipped`].
-    pub skipped: u32,
-    /// Calls that ended [`Status::Rejected`].
-    pub rejected: u32,
-    /// Calls that ended [`Status::Cancelled`].
-    pub cancelled: u32,
-    /// Calls that ended [`Status::Unknown`].
-    pub unknown: u32,
+    /// Calls in [`State::Ended`].
+    pub ended: StatusCounts,
 }
 
 impl Counts {
     /// Returns the number of calls that have not ended.
     pub fn unended(&self) -> u32 {
         self.writing + self.waiting + self.ready + self.admitted + self.running + self.back_off
-    }
-
-    /// Returns the number of calls that have ended, with any status.
-    pub fn ended(&self) -> u32 {
-        self.ok + self.error + self.skipped + self.rejected + self.cancelled + self.unknown
     }
 
     pub(crate) fn of(&mut self, state: State) -> &mut u32 {
@@ -201,12 +195,49 @@ impl Counts {
             State::Admitted => &mut self.admitted,
             State::Running => &mut self.running,
             State::BackOff => &mut self.back_off,
-            State::Ended(Status::Ok) => &mut self.ok,
-            State::Ended(Status::Error) => &mut self.error,
-            State::Ended(Status::Skipped) => &mut self.skipped,
-            State::Ended(Status::Rejected) => &mut self.rejected,
-            State::Ended(Status::Cancelled) => &mut self.cancelled,
-            State::Ended(Status::Unknown) => &mut self.unknown,
+            State::Ended(status) => self.ended.of(status),
+        }
+    }
+}
+
+/// The number of calls by end status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct StatusCounts {
+    /// Calls that succeeded.
+    pub ok: u32,
+    /// Calls that failed.
+    pub error: u32,
+    /// Calls that did not run because of another call.
+    pub skipped: u32,
+    /// Calls that were invalid or not allowed.
+    pub rejected: u32,
+    /// Calls that were cancelled.
+    pub cancelled: u32,
+    /// Calls whose outcome is unknown.
+    pub unknown: u32,
+}
+
+impl StatusCounts {
+    /// Counts one more call.
+    pub fn add(&mut self, status: Status) {
+        *self.of(status) += 1;
+    }
+
+    /// Returns the number of calls.
+    pub fn total(&self) -> u32 {
+        self.ok + self.error + self.skipped + self.rejected + self.cancelled + self.unknown
+    }
+
+    fn of(&mut self, status: Status) -> &mut u32 {
+        match status {
+            Status::Ok => &mut self.ok,
+            Status::Error => &mut self.error,
+            Status::Skipped => &mut self.skipped,
+            Status::Rejected => &mut self.rejected,
+            Status::Cancelled => &mut self.cancelled,
+            Status::Unknown => &mut self.unknown,
         }
     }
 }

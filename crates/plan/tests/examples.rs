@@ -53,7 +53,7 @@ fn check(source: &str) -> Result<(), String> {
             return Err(format!("{line}\n  gives: {found}"));
         }
         let counts = example.plan.counts();
-        let total = (counts.ended() + counts.unended()) as usize;
+        let total = (counts.ended.total() + counts.unended()) as usize;
         if total != example.plan.calls().len() {
             return Err(format!("{line}: the counts add up to {total}"));
         }

@@ -119,6 +119,7 @@ fn names_of_states() {
     let words = ["ok", "error", "skipped", "rejected", "cancelled", "unknown"];
     for (status, expected) in Status::ALL.into_iter().zip(words) {
         check(&status, expected);
+        assert_eq!(Status::from_name(expected), Some(status));
         check(&State::Ended(status), expected);
         assert_eq!(State::Ended(status).status(), Some(status));
     }
@@ -153,15 +154,17 @@ fn each_call_counts_once() {
         &mut counts.admitted,
         &mut counts.running,
         &mut counts.back_off,
-        &mut counts.ok,
-        &mut counts.error,
-        &mut counts.skipped,
-        &mut counts.rejected,
-        &mut counts.cancelled,
-        &mut counts.unknown,
+        &mut counts.ended.ok,
+        &mut counts.ended.error,
+        &mut counts.ended.skipped,
+        &mut counts.ended.rejected,
+        &mut counts.ended.cancelled,
+        &mut counts.ended.unknown,
     ];
     for (field, exponent) in fields.into_iter().zip(0..) {
         *field = 1 << exponent;
     }
-    assert_eq!((counts.unended(), counts.ended()), (63, 4032));
+    assert_eq!((counts.unended(), counts.ended.total()), (63, 4032));
+    counts.ended.add(Status::Skipped);
+    assert_eq!(counts.ended.skipped, 257);
 }

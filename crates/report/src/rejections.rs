@@ -131,7 +131,7 @@ impl Rejections {
         section: Section,
         message: String,
     ) {
-        let span = call.header_span;
+        let span = call.header.span;
         self.diagnostics
             .push(diagnostic(code, severity, span, section, message));
     }

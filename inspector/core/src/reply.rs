@@ -94,7 +94,7 @@ pub(crate) fn reply(inspected: &Inspected) -> Result<Reply, String> {
         parts: parts.list,
         diagnostics: diagnostics.collect(),
         tools: run.tools.map(|tools| tools.iter().count()),
-        engines: Engine::names().collect(),
+        engines: Engine::ALL.map(Engine::name).to_vec(),
     })
 }
 
@@ -159,7 +159,7 @@ fn values(call: &ToolCall, tool: Option<&ToolSpec>, bound: Option<&Arguments>) -
                 start: span.start,
             })
         };
-        let line = raw("(line)", call.raw_args(), call.raw_args_span());
+        let line = raw("(line)", call.raw_args.as_deref(), call.raw_args_span());
         let body = raw("(body)", call.body(), call.body_span());
         return line.into_iter().chain(body).collect();
     }

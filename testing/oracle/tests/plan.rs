@@ -35,7 +35,7 @@ fn check(case: u64) -> Tally {
     let scenario = Scenario::draw(&mut random);
     let mut driver = Driver::new(&scenario, &mut random);
     driver.play();
-    driver.tally.add_ended(driver.plan.counts());
+    driver.tally.add_ended(driver.plan.counts().ended);
 
     let mut conversation = scenario.conversation.clone();
     let calls = conversation

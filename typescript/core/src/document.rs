@@ -104,7 +104,7 @@ impl<'d> CallView<'d> {
             diagnostics: diagnostics(&call.diagnostics),
             syntax: call.syntax.name(),
             termination: call.termination.name(),
-            raw_args: call.raw_args(),
+            raw_args: call.raw_args.as_deref(),
             body: call.body(),
             start: call.span.start,
             end: call.span.end,

@@ -182,7 +182,8 @@ impl Settings {
         settings.prompt_budget = budget;
         settings.check().map_err(Error::dialect)?;
         let engine = self.engine.map(|name| {
-            Engine::from_name(&name).ok_or_else(|| one_of("engine", &name, Engine::names()))
+            Engine::from_name(&name)
+                .ok_or_else(|| one_of("engine", &name, Engine::ALL.map(Engine::name)))
         });
         Ok(Transport::new(
             Secret::new(secret),

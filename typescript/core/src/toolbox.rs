@@ -7,7 +7,7 @@ use std::sync::Arc;
 use plaincall_call::definitions::read_tool_definitions;
 use plaincall_call::grammar::{Choice, Engine, GrammarOptions, grammar};
 use plaincall_call::history::{
-    CallStatus, PastCall, ResultMessage, TurnPart, history, in_call_order, results,
+    PastCall, ResultMessage, Status, TurnPart, history, in_call_order, results,
 };
 use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_call::render::{JsonCall, render_call};
@@ -343,7 +343,8 @@ impl Tools {
                 ..
             } => {
                 let known = Engine::from_name(engine);
-                let engine = known.ok_or_else(|| one_of("engine", engine, Engine::names()))?;
+                let engine =
+                    known.ok_or_else(|| one_of("engine", engine, Engine::ALL.map(Engine::name)))?;
                 let choice = match (only, choice) {
                     (Some(name), _) => Choice::Tool(name.clone()),
                     (None, ChoiceOption::Auto) => Choice::Auto,
@@ -385,8 +386,8 @@ impl Tools {
             let (name, id) = (Untrusted::new(&*result.name), Untrusted::new(&*result.id));
             let mut message = ResultMessage::new(name, id);
             if let Some(name) = &result.status {
-                let names = CallStatus::ALL.map(CallStatus::name);
-                let status = CallStatus::from_name(name);
+                let names = Status::ALL.map(Status::as_str);
+                let status = Status::from_name(name);
                 message = message.status(status.ok_or_else(|| one_of("status", name, names))?);
             }
             if let Some(output) = &result.output {

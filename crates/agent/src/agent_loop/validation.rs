@@ -49,7 +49,8 @@ impl Failures {
                 continue;
             }
             let written = turned.call(result.call);
-            let values = written.map(|call| [call.raw_args().unwrap_or_default(), call.raw()]);
+            let values =
+                written.map(|call| [call.raw_args.as_deref().unwrap_or_default(), call.raw()]);
             let values = values.unwrap_or_default().join("]");
             let key = (Arc::clone(&result.name), values);
             if !counted.insert(key.clone()) {

@@ -27,7 +27,7 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
     let usage = tool.usage();
     let mut arguments = Arguments::default();
     let line = Line {
-        text: call.raw_args().unwrap_or_default(),
+        text: call.raw_args.as_deref().unwrap_or_default(),
         span: call.raw_args_span().unwrap_or_default(),
     };
     let body = call.body().unwrap_or_default();

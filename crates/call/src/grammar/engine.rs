@@ -20,28 +20,15 @@ pub enum Engine {
     LlGuidance,
 }
 
+crate::named!(Engine {
+    LlamaCpp = "llama.cpp",
+    Vllm = "vllm",
+    Sglang = "sglang",
+    XGrammar = "xgrammar",
+    LlGuidance = "llguidance",
+});
+
 impl Engine {
-    /// All engines, with their names.
-    const ALL: [(Self, &'static str); 5] = [
-        (Self::LlamaCpp, "llama.cpp"),
-        (Self::Vllm, "vllm"),
-        (Self::Sglang, "sglang"),
-        (Self::XGrammar, "xgrammar"),
-        (Self::LlGuidance, "llguidance"),
-    ];
-
-    /// Returns the names of all engines.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        Self::ALL.into_iter().map(|(_, name)| name)
-    }
-
-    /// Returns the engine with this name: `llama.cpp`, `vllm`, `sglang`, `xgrammar` or `llguidance`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|(_, known)| *known == name)
-            .map(|(engine, _)| engine)
-    }
-
     /// Returns the engine of a server that states this `owned_by` in its list of models.
     pub fn from_owner(owner: &str) -> Option<Self> {
         match owner {
@@ -50,13 +37,6 @@ impl Engine {
             "sglang" => Some(Self::Sglang),
             _ => None,
         }
-    }
-
-    /// Returns the name.
-    pub fn name(self) -> &'static str {
-        let mut all = Self::ALL.into_iter();
-        all.find(|(engine, _)| *engine == self)
-            .map_or("", |(_, name)| name)
     }
 
     /// Returns the keywords of the schemas that the grammar does not enforce in this engine. Lark and a structural tag enforce

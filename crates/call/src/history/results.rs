@@ -3,59 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::slice;
 
+use plaincall_plan::Status;
 use plaincall_syntax::{Dialect, DialectError, Escaper, MarkerForm, MarkerUse};
 
 use crate::call_error::CallError;
 use crate::history::in_json::json_string;
 use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
 use crate::untrusted::{Trusted, Untrusted};
-
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CallStatus {
-    /// It succeeded.
-    Ok,
-    /// It failed.
-    Error,
-    /// It did not run because of another call.
-    Skipped,
-    /// It did not run, because it was invalid or not allowed.
-    Rejected,
-    /// It was cancelled.
-    Cancelled,
-    /// Its outcome is unknown.
-    Unknown,
-}
-
-impl CallStatus {
-    /// All statuses.
-    pub const ALL: [Self; 6] = [
-        Self::Ok,
-        Self::Error,
-        Self::Skipped,
-        Self::Rejected,
-        Self::Cancelled,
-        Self::Unknown,
-    ];
-
-    /// Returns the name in the log of a run.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Error => "error",
-            Self::Skipped => "skipped",
-            Self::Rejected => "rejected",
-            Self::Cancelled => "cancelled",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// Returns the status with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
-    }
-}
 
 /// The result of a call, as a message to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +20,7 @@ pub struct ResultMessage<'t> {
     /// The id of the call; empty if it is not known.
     pub id: Untrusted<'t>,
     /// How the call ended; `None` if it is not known.
-    pub status: Option<CallStatus>,
+    pub status: Option<Status>,
     /// The error, and how to fix it.
     pub error: Option<Untrusted<'t>>,
     /// Further information for the model.
@@ -92,7 +46,7 @@ impl<'t> ResultMessage<'t> {
     }
 
     /// Sets the status.
-    pub fn status(mut self, status: CallStatus) -> Self {
+    pub fn status(mut self, status: Status) -> Self {
         self.status = Some(status);
         self
     }
@@ -113,7 +67,7 @@ impl<'t> ResultMessage<'t> {
 /// Puts results into the order of the calls, so that each call has exactly one result (`spec/history.md` 4). Calls are
 /// given by name and id.
 ///
-/// A call without a result gets the status [`CallStatus::Unknown`] and an error. Results without a call follow at the
+/// A call without a result gets the status [`Status::Unknown`] and an error. Results without a call follow at the
 /// end. If calls share an id, the first call gets the first result.
 pub fn in_call_order<'t>(
     calls: impl IntoIterator<Item = (Untrusted<'t>, Untrusted<'t>)>,
@@ -132,7 +86,7 @@ pub fn in_call_order<'t>(
             Some(result) if result.name.is_empty() => ResultMessage { name, ..result },
             Some(result) => result,
             None => ResultMessage::new(name, id)
-                .status(CallStatus::Unknown)
+                .status(Status::Unknown)
                 .error(Untrusted::new("the outcome of this call is unknown")),
         });
     }
@@ -209,7 +163,7 @@ impl ResultWriter {
 
     fn add(&mut self, result: &ResultMessage<'_>, number: usize, count: usize) {
         self.push(&format!("Result {number} of {count}:"));
-        let status = result.status.map_or("", CallStatus::name);
+        let status = result.status.map_or("", Status::as_str);
         let mut separator = " ";
         for (label, word) in [
             ("tool", result.name.raw()),
@@ -227,7 +181,7 @@ impl ResultWriter {
         self.push("\n");
         for (label, text) in [("Error", &result.error), ("Note", &result.note)] {
             if let Some(text) = text.as_ref().filter(|text| !text.is_empty()) {
-                let is_own = label == "Error" && result.status == Some(CallStatus::Rejected);
+                let is_own = label == "Error" && result.status == Some(Status::Rejected);
                 let own = is_own.then(|| self.own_end(text.raw())).flatten();
                 self.push(label).content(text.raw(), own);
             }

@@ -151,7 +151,12 @@ impl EchoGuard {
     pub fn echo_of(&mut self, call: &ToolCall) -> Option<Echo> {
         let mention = self.mentions(&call.name)?;
         let mut sought = self.sought(&call.name, &call.arguments);
-        for word in call.raw_args().unwrap_or_default().split_whitespace() {
+        for word in call
+            .raw_args
+            .as_deref()
+            .unwrap_or_default()
+            .split_whitespace()
+        {
             sought.value(word, &self.patterns);
         }
         self.add_value(call.body().unwrap_or_default(), &mut sought);

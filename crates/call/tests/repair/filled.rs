@@ -80,7 +80,7 @@ fn fill(tool: &ToolSpec, pointer: &str, text: &str) -> String {
 /// Fills each word of the line, and the body.
 fn filled_emoji(tool: &ToolSpec, call: &ToolCall) -> (String, String) {
     let usage = tool.usage();
-    let line = call.raw_args().unwrap_or_default();
+    let line = call.raw_args.as_deref().unwrap_or_default();
     let mut rest = line;
     let mut words = Vec::new();
     for item in &usage.line {

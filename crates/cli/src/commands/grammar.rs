@@ -102,7 +102,7 @@ pub(crate) fn print(options: &GrammarOptions, output: &mut Output) -> Outcome {
 
 fn engine(name: &str) -> Result<Engine, String> {
     Engine::from_name(name).ok_or_else(|| {
-        let names: Vec<&str> = Engine::names().collect();
+        let names = Engine::ALL.map(Engine::name);
         format!("possible values: {}", names.join(", "))
     })
 }

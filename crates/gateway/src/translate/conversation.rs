@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use plaincall_call::{
     PromptTextBuilder, Untrusted,
-    history::{CallStatus, PastCall, ResultMessage, TurnPart, history, in_call_order, results},
+    history::{PastCall, ResultMessage, Status, TurnPart, history, in_call_order, results},
     prompt::tool_entry,
 };
 use plaincall_syntax::{Dialect, DialectError};
@@ -135,7 +135,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
         };
         let mut result = ResultMessage::new(name, id).output(Untrusted::new(text));
         if is_error {
-            result = result.status(CallStatus::Error);
+            result = result.status(Status::Error);
         }
         self.results.push(result);
         Ok(())
@@ -161,7 +161,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
             given.retain(|result| result.id != id);
             let result = ResultMessage::new(Untrusted::new(""), id);
             let result = result.output(Untrusted::new(message));
-            given.push(result.status(CallStatus::Error));
+            given.push(result.status(Status::Error));
         }
         if calls.is_empty() && given.is_empty() {
             return Ok(None);

@@ -15,7 +15,7 @@ use crate::command::invocation::{Fill, Invocation, Line, failure};
 use crate::context::Context;
 use crate::process::input::Input;
 use crate::process::{Finished, Job, Program, run};
-use crate::result::{Status, StatusName};
+use crate::result::Status;
 use crate::tool_error::{BoxToolFuture, Failure, ToolResult};
 
 /// The environment variables that every command inherits, in addition to those that begin with `LC_`.
@@ -47,7 +47,6 @@ struct AboutCall<'a> {
 struct AboutDependency<'a> {
     id: &'a str,
     name: &'a str,
-    #[serde(with = "StatusName")]
     status: Status,
 }
 

@@ -7,7 +7,7 @@ use plaincall::{
     Stop, Tool, Toolbox,
     call::{
         Document, NoTools, ReplyCheck, Unclosed, Untrusted,
-        history::{CallStatus, ResultMessage, results},
+        history::{ResultMessage, Status, results},
     },
     events::HeldReason,
     gate::GateFuture,
@@ -236,7 +236,7 @@ fn a_plan_names_the_end_marker_as_it_must_be_written() {
     };
     let result = ResultMessage::new(Untrusted::new("save"), Untrusted::new("a"));
     let result = result
-        .status(CallStatus::Rejected)
+        .status(Status::Rejected)
         .error(Untrusted::new(reason));
     let message = results(&[result], &dialect).unwrap();
     let expected = "the end marker `!!!GADGET_END`; send it again\n";

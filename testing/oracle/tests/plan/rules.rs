@@ -138,7 +138,7 @@ impl Driver<'_> {
         assert_eq!(counts.running as usize, in_state(State::Running));
         assert_eq!(counts.back_off as usize, in_state(State::BackOff));
         assert_eq!(counts.admitted as usize, in_state(State::Admitted));
-        let all = (counts.ended() + counts.unended()) as usize;
+        let all = (counts.ended.total() + counts.unended()) as usize;
         assert_eq!(all, self.states.len());
     }
 }

@@ -1,11 +1,11 @@
 //! The outcomes of random conversations, to show that they cover enough.
 
-use plaincall_plan::Counts;
+use plaincall_plan::StatusCounts;
 
 /// Counts of what came up.
 #[derive(Default)]
 pub(crate) struct Tally {
-    pub(crate) ended: Counts,
+    pub(crate) ended: StatusCounts,
     /// Rejected calls, by reason.
     pub(crate) reasons: [u32; 9],
     pub(crate) refused: u32,
@@ -92,7 +92,7 @@ impl Tally {
         ]
     }
 
-    pub(crate) fn add_ended(&mut self, counts: Counts) {
+    pub(crate) fn add_ended(&mut self, counts: StatusCounts) {
         self.ended.ok += counts.ok;
         self.ended.error += counts.error;
         self.ended.skipped += counts.skipped;

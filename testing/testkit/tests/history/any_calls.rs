@@ -337,7 +337,7 @@ fn check(words: &str, calls: &[Sample], texts: &[String]) -> usize {
             },
             (None, Syntax::Block) => assert_eq!(call.arguments.to_value(), Value::Object(object)),
             (None, Syntax::Emoji) => assert_eq!(
-                json!({"raw_args": call.raw_args(), "body": call.body()}),
+                json!({"raw_args": call.raw_args.as_deref(), "body": call.body()}),
                 Value::Object(object)
             ),
         }

@@ -2,7 +2,7 @@
 
 use plaincall_call::{
     Document, Untrusted,
-    history::{CallStatus, ResultMessage, in_call_order, results},
+    history::{ResultMessage, Status, in_call_order, results},
 };
 use plaincall_syntax::{Escaper, Syntax};
 use plaincall_testkit::untrusted::{FORMS, breach, dialect};
@@ -70,7 +70,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 fn sample() -> impl Strategy<Value = Sample> {
     let words = || prop_oneof!["[a-z]{1,4}", texts()];
-    let statuses = prop::option::weighted(0.9, prop::sample::select(&CallStatus::ALL[..]));
+    let statuses = prop::option::weighted(0.9, prop::sample::select(&Status::ALL[..]));
     let some = || texts().prop_filter("absent if empty", |text| !text.is_empty());
     (
         words(),
@@ -85,7 +85,7 @@ fn sample() -> impl Strategy<Value = Sample> {
             Sample {
                 name,
                 id,
-                status: status.map_or("", CallStatus::name).to_owned(),
+                status: status.map_or("", Status::as_str).to_owned(),
                 error,
                 note,
                 output,
@@ -177,7 +177,7 @@ fn check(words: &str, sample: &[Sample]) {
             let untrusted = |text: &Option<String>| text.clone().map(Untrusted::new);
             let mut message =
                 ResultMessage::new(Untrusted::new(&*one.name), Untrusted::new(&*one.id));
-            message.status = CallStatus::from_name(&one.status);
+            message.status = Status::from_name(&one.status);
             message.error = untrusted(&one.error);
             message.note = untrusted(&one.note);
             message.output = untrusted(&one.output);
@@ -282,7 +282,7 @@ proptest! {
             let expected = ended.iter().enumerate().filter(|(_, one)| *one == id).map(|(number, _)| ids(&number.to_string()));
             prop_assert!(mine.cloned().eq(expected));
         }
-        let unknown = found.iter().filter(|one| one.status == Some(CallStatus::Unknown)).count();
+        let unknown = found.iter().filter(|one| one.status == Some(Status::Unknown)).count();
         prop_assert_eq!(found.len(), ended.len() + unknown);
     }
 }

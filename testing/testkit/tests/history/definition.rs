@@ -3,7 +3,7 @@
 use plaincall_call::{
     Document, ModelText, ReplyCheck, Stop, ToolSpec, Unclosed, Untrusted,
     definitions::read_tool_definitions,
-    history::{CallStatus, PastCall, ResultMessage, TurnPart, history, results},
+    history::{PastCall, ResultMessage, Status, TurnPart, history, results},
     repair::{repair, repair_reply},
 };
 use plaincall_testkit::examples;
@@ -56,7 +56,7 @@ fn result_text(content: &str, words: &str) -> String {
             let text = |key: &str| line[key].as_str().map(Untrusted::new);
             let name = text("name").expect("a name");
             let mut message = ResultMessage::new(name, text("id").expect("an id"));
-            message.status = line["status"].as_str().and_then(CallStatus::from_name);
+            message.status = line["status"].as_str().and_then(Status::from_name);
             message.error = text("error");
             message.note = text("note");
             message.output = text("output");
