@@ -14,13 +14,11 @@ use std::ops::Range;
 /// # Panics
 /// Panics if a variable is not a number.
 pub fn cases(name: &str, usual: u64) -> Range<u64> {
-    match number(&format!("{name}_CASE")) {
-        Some(case) => case..case + 1,
-        None => {
-            let share = || usual.div_ceil(divisor());
-            0..number(&format!("{name}_CASES")).unwrap_or_else(share)
-        }
+    if let Some(case) = number(&format!("{name}_CASE")) {
+        return case..case + 1;
     }
+    let share = || usual.div_ceil(divisor());
+    0..number(&format!("{name}_CASES")).unwrap_or_else(share)
 }
 
 /// Returns by how much the cases of all tests are divided, 1 by default: the environment variable `CASES_DIVISOR`.
