@@ -111,6 +111,7 @@ fn word<T>(decided: Result<Option<T>, CallError>) -> &'static str {
         },
         CallError::EndsInQuotation(_) => "ends-in-quotation",
         CallError::AfterBrokenStart { .. } => "after-broken",
+        CallError::Arguments(_) => "invalid",
         CallError::InReasoning(_) => "in-reasoning",
         CallError::SlashInHeader(_) => "slash-in-header",
         CallError::MaybeReasoning(_) => "maybe-reasoning",
@@ -131,7 +132,10 @@ fn tools() -> ToolSet {
         parameters.iter().map(text).fold(tool, ToolSpec::parameter)
     };
     let note = tool("note", Effect::Write, &["line", "text"]).body("text");
+    let wait = tool("wait", Effect::Write, &[]);
+    let wait = wait.parameter(Parameter::new("seconds", ParameterKind::Integer));
     ToolSet::new([
+        wait.parameter(Parameter::new("limit", ParameterKind::Integer).optional()),
         tool("save", Effect::Write, &["name", "content"]),
         tool("delete", Effect::Write, &["path"]),
         note.positional(["line"]),
