@@ -62,6 +62,13 @@ impl<'t> Case<'t> {
         found
     }
 
+    /// Whether the text has more headers than calls, as in reasoning.
+    fn hides_a_call(&self) -> bool {
+        let count = |marker: &str| self.text.matches(marker).count();
+        let emoji = count("🛠️[") - count("🛠️[/end]");
+        count("!!!GADGET_START:") + emoji > self.expected.split(", ").count()
+    }
+
     fn check(&self) -> ReplyCheck {
         ReplyCheck::new(&self.dialect, self.unclosed).expect("a dialect")
     }
@@ -158,7 +165,8 @@ fn attacks_and_controls() {
         assert!(
             case.expected
                 .split(", ")
-                .any(|call| !call.starts_with("yes ")),
+                .any(|call| !call.starts_with("yes "))
+                || case.hides_a_call(),
             "{}",
             case.title
         );
