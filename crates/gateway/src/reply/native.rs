@@ -25,6 +25,10 @@ pub(super) struct Native {
     rescued: Vec<Rescued>,
     /// Finds copies of texts in the conversation, from the first rescued call on.
     guard: Option<EchoGuard>,
+    /// Whether a call that arrived as text is a copy of one.
+    has_echo: bool,
+    /// Whether a valid call that arrived as text is one too many.
+    has_surplus: bool,
     /// The calls of the model server.
     calls: Vec<NativeCall>,
     /// Whether nothing has followed the last of them.
@@ -56,6 +60,8 @@ impl Native {
             is_at_edge: true,
             rescued: Vec::new(),
             guard: None,
+            has_echo: false,
+            has_surplus: false,
             calls: Vec::new(),
             is_open: false,
             lacks_arguments: false,
@@ -64,6 +70,13 @@ impl Native {
 
     pub(super) fn is_holding(&self) -> bool {
         !self.rescued.is_empty() || self.reader.as_ref().is_some_and(RescueReader::is_holding)
+    }
+
+    /// Returns whether the text resembles a call that the model may be asked to write again.
+    pub(super) fn has_near_miss(&self) -> bool {
+        let reader = self.reader.as_ref();
+        let has_near_miss = self.has_surplus || reader.is_some_and(RescueReader::has_near_miss);
+        has_near_miss && !self.has_echo
     }
 
     /// Returns whether nothing has followed the last call of the model server.
@@ -97,9 +110,12 @@ impl<O: ResponseSink> Reply<O> {
         if !text.is_empty() {
             self.end_native_call();
         }
+        if self.lacks_call() {
+            self.record(text);
+        }
         let Some(reader) = &mut self.native.reader else {
             if !text.is_empty() {
-                self.out.content(text);
+                self.send_text(text);
             }
             return;
         };
@@ -181,21 +197,24 @@ impl<O: ResponseSink> Reply<O> {
     /// the conversation.
     fn is_rescue(&mut self, calls: &[RescuedCall]) -> bool {
         if self.plan.one_call && self.sent + calls.len() as u64 > 1 {
+            self.native.has_surplus = true;
             return false;
         }
         let guard = self.native.guard.get_or_insert_with(|| self.plan.guard());
         let mut echoes = calls
             .iter()
             .filter_map(|call| guard.echo_of_arguments(&call.name, &call.arguments));
-        echoes.next().is_none()
+        let is_echo = echoes.next().is_some();
+        self.native.has_echo |= is_echo;
+        !is_echo
     }
 
     fn send_native_text(&mut self, text: &str) {
-        let native = &mut self.native;
-        if !native.is_at_edge {
-            self.out.content(text);
+        if !self.native.is_at_edge {
+            self.send_text(text);
             return;
         }
+        let native = &mut self.native;
         native.blank.push_str(text);
         if native.blank.len() > MAX_BLANK || !native.blank.trim().is_empty() {
             self.send_blank();
@@ -206,7 +225,7 @@ impl<O: ResponseSink> Reply<O> {
         let blank = std::mem::take(&mut self.native.blank);
         if !blank.is_empty() {
             self.native.is_at_edge = false;
-            self.out.content(&blank);
+            self.send_text(&blank);
         }
     }
 
