@@ -25,10 +25,8 @@ pub(super) struct Native {
     rescued: Vec<Rescued>,
     /// Finds copies of texts in the conversation, from the first rescued call on.
     guard: Option<EchoGuard>,
-    /// Whether a call that arrived as text is a copy of one.
-    has_echo: bool,
-    /// Whether a valid call that arrived as text is one too many.
-    has_surplus: bool,
+    /// Why valid calls that arrived as text stay text, if there are any. An echo counts more.
+    refused: Option<Refused>,
     /// The calls of the model server.
     calls: Vec<NativeCall>,
     /// Whether nothing has followed the last of them.
@@ -39,6 +37,15 @@ pub(super) struct Native {
 
 /// The maximum length of held white space, in bytes.
 const MAX_BLANK: usize = 1024;
+
+/// Why valid calls stay text.
+#[derive(Clone, Copy, Debug)]
+enum Refused {
+    /// Only one call is allowed.
+    Surplus,
+    /// The conversation contains such a call.
+    Echo,
+}
 
 /// A call of the model server that has begun.
 #[derive(Debug)]
@@ -60,8 +67,7 @@ impl Native {
             is_at_edge: true,
             rescued: Vec::new(),
             guard: None,
-            has_echo: false,
-            has_surplus: false,
+            refused: None,
             calls: Vec::new(),
             is_open: false,
             lacks_arguments: false,
@@ -75,8 +81,11 @@ impl Native {
     /// Returns whether the text resembles a call that the model may be asked to write again.
     pub(super) fn has_near_miss(&self) -> bool {
         let reader = self.reader.as_ref();
-        let has_near_miss = self.has_surplus || reader.is_some_and(RescueReader::has_near_miss);
-        has_near_miss && !self.has_echo
+        match self.refused {
+            None => reader.is_some_and(RescueReader::has_near_miss),
+            Some(Refused::Surplus) => true,
+            Some(Refused::Echo) => false,
+        }
     }
 
     /// Returns whether nothing has followed the last call of the model server.
@@ -197,7 +206,7 @@ impl<O: ResponseSink> Reply<O> {
     /// the conversation.
     fn is_rescue(&mut self, calls: &[RescuedCall]) -> bool {
         if self.plan.one_call && self.sent + calls.len() as u64 > 1 {
-            self.native.has_surplus = true;
+            self.native.refused.get_or_insert(Refused::Surplus);
             return false;
         }
         let guard = self.native.guard.get_or_insert_with(|| self.plan.guard());
@@ -205,7 +214,9 @@ impl<O: ResponseSink> Reply<O> {
             .iter()
             .filter_map(|call| guard.echo_of_arguments(&call.name, &call.arguments));
         let is_echo = echoes.next().is_some();
-        self.native.has_echo |= is_echo;
+        if is_echo {
+            self.native.refused = Some(Refused::Echo);
+        }
         !is_echo
     }
 
