@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use crate::absent::given;
 use crate::argument_error::{ArgumentError, quoted};
 use crate::arguments::Arguments;
 use crate::bind::block::bind_block;
@@ -112,38 +113,6 @@ pub fn flatten_call(
         let messages: Vec<String> = own.into_iter().chain(messages).collect();
         messages.join("; ")
     })
-}
-
-/// Returns the arguments without those that are absent ([`is_absent`]).
-pub(crate) fn given<'o>(
-    object: &'o Map<String, Value>,
-    tool: &ToolSpec,
-) -> Cow<'o, Map<String, Value>> {
-    if !object.values().any(Value::is_null) {
-        return Cow::Borrowed(object);
-    }
-    let reader = tool.schema().reader();
-    let root = reader.root();
-    let members = object.iter();
-    let members = members.filter(|(key, value)| !is_absent(tool, &reader, &root, key, value));
-    Cow::Owned(
-        members
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect(),
-    )
-}
-
-/// Returns whether a member written as JSON means that its parameter is absent: null for an optional parameter that cannot be
-/// null (`spec/block.md` 7.7.1).
-pub(crate) fn is_absent<'s>(
-    tool: &ToolSpec,
-    reader: &SchemaReader<'s>,
-    root: &AllowedValues<'s>,
-    key: &str,
-    value: &Value,
-) -> bool {
-    let is_optional = || tool.get(key).is_some_and(|one| !one.required);
-    value.is_null() && is_optional() && !reader.allows(&reader.member(root, key), value)
 }
 
 struct Writer<'w, 's> {

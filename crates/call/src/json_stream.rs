@@ -86,6 +86,8 @@ enum OpenValue {
         undecided: Option<Undecided>,
         text: String,
         place: Vec<Box<str>>,
+        /// Whether the key is not written yet, because the text may mean that the parameter is absent.
+        may_be_absent: bool,
     },
 }
 
@@ -250,12 +252,13 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
             pointer,
             way,
             value: expected,
+            may_be_absent,
         } = placed(text, self.limits.depth(), self.tool.borrow()).map_err(message)?;
         let (_, known) = self.tree.locate(&pointer).map_err(message)?;
         self.tree.insert(&pointer, self.begun).map_err(message)?;
         self.value = OpenValue::Unwritten;
         let place: Vec<&str> = pointer.segments.iter().map(|segment| &**segment).collect();
-        if expected == ExpectedValue::Nothing {
+        if expected == ExpectedValue::Nothing && !may_be_absent {
             return Err(nothing_at(text));
         }
         if expected == ExpectedValue::Later {
@@ -283,6 +286,10 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         for open in self.open.drain(shared.min(self.open.len())..).rev() {
             out.push(if open.is_list { ']' } else { '}' });
         }
+        if may_be_absent {
+            self.wait(&place, None, true);
+            return Ok(());
+        }
         self.enter(&place, &way, shared, out)?;
         match expected {
             _ if self.state == State::Held => {}
@@ -291,10 +298,10 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
                 out.push('"');
                 self.value = OpenValue::String;
             }
-            ExpectedValue::TextOrNull => self.wait(&place, Some(Undecided::null())),
-            ExpectedValue::TextOrScalar => self.wait(&place, Some(Undecided::scalar())),
-            ExpectedValue::Guessed => self.wait(&place, Some(Undecided::guessed())),
-            ExpectedValue::Whole => self.wait(&place, None),
+            ExpectedValue::TextOrNull => self.wait(&place, Some(Undecided::null()), false),
+            ExpectedValue::TextOrScalar => self.wait(&place, Some(Undecided::scalar()), false),
+            ExpectedValue::Guessed => self.wait(&place, Some(Undecided::guessed()), false),
+            ExpectedValue::Whole => self.wait(&place, None, false),
         }
         Ok(())
     }
@@ -357,11 +364,12 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         }
     }
 
-    fn wait(&mut self, place: &[&str], undecided: Option<Undecided>) {
+    fn wait(&mut self, place: &[&str], undecided: Option<Undecided>, may_be_absent: bool) {
         self.value = OpenValue::Waiting {
             undecided,
             text: String::new(),
             place: place.iter().map(|segment| (*segment).into()).collect(),
+            may_be_absent,
         };
     }
 
@@ -421,12 +429,23 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         match mem::replace(&mut self.value, OpenValue::Unwritten) {
             OpenValue::Unwritten | OpenValue::Body(_) => {}
             OpenValue::String => out.push('"'),
-            OpenValue::Waiting { text, place, .. } => {
+            OpenValue::Waiting {
+                text,
+                place,
+                may_be_absent,
+                ..
+            } => {
+                if may_be_absent && shape::is_absent(self.tool.borrow(), &place, &text) {
+                    return Ok(());
+                }
                 let Some(value) = shape::read(self.tool.borrow(), &place, &text) else {
                     let found = quoted(&text);
                     let pointer = &self.pointer;
                     return Err(format!("`{pointer}`: unexpected {found}"));
                 };
+                if let ([key], true) = (&*place, may_be_absent) {
+                    self.begin_member(key, out);
+                }
                 let _ = write!(out, "{value}");
             }
         }

@@ -51,6 +51,7 @@
 //!
 //! The project's `spec/` folder contains the rules.
 
+mod absent;
 #[cfg(feature = "jsonschema")]
 pub mod answer;
 mod argument_error;

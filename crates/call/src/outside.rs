@@ -6,11 +6,11 @@ use std::sync::Arc;
 use memchr::memchr;
 use plaincall_syntax::{
     Code, Dialect, DialectError, Event, EventKind, MARKER_LIMIT, MarkerUse, NearMisses, Syntax,
+    is_invisible,
 };
 
 use crate::candidates::named::Named;
 use crate::candidates::{Candidates, Piece};
-use crate::invisible::is_invisible;
 use crate::nearest::shortened;
 
 /// The part of a line in which a near miss of a start marker is looked for, in bytes.

@@ -6,12 +6,13 @@ use std::fmt;
 use plaincall_syntax::{Call, Dialect, Syntax, render};
 use serde_json::{Map, Value};
 
+use crate::absent::given;
 use crate::arguments::Arguments;
 use crate::bind::Problems;
 use crate::bind::block::bind_block;
 use crate::bind::emoji::bind_emoji;
 use crate::document::Document;
-use crate::flatten::{flatten, given};
+use crate::flatten::flatten;
 use crate::invisible::in_name;
 use crate::schema::is_same;
 use crate::spell_emoji::{EmojiText, spell_emoji};

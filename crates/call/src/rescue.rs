@@ -57,6 +57,8 @@ pub struct RescueReader<T> {
     /// Reads the calls in our own syntaxes, and decides about them.
     own: ReplyReader<T>,
     state: State,
+    /// Whether text that has been flushed looks like a call and is none.
+    has_near_miss: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -151,6 +153,7 @@ impl RescueReader<&'static [&'static ToolSpec]> {
         Ok(Self {
             own: own.with_events(),
             state: State::default(),
+            has_near_miss: false,
         })
     }
 
@@ -159,6 +162,7 @@ impl RescueReader<&'static [&'static ToolSpec]> {
         RescueReader {
             own: self.own.with_tools(tools),
             state: State::default(),
+            has_near_miss: false,
         }
     }
 }
@@ -191,7 +195,14 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
         }
         self.own.begin_reply();
         self.state.finish(is_complete, &tools);
+        self.has_near_miss |= self.state.is_doubtful;
         mem::take(&mut self.state).found
+    }
+
+    /// Returns whether a part of the text that has been flushed looks like a call of an offered tool, or like the beginning of a
+    /// call, and is none.
+    pub const fn has_near_miss(&self) -> bool {
+        self.has_near_miss
     }
 
     /// Returns whether text is held back.

@@ -2,6 +2,9 @@
 //!
 //! The nodes are in one vector, so building and dropping them needs no recursion.
 
+use std::collections::BTreeSet;
+use std::mem;
+
 use indexmap::IndexMap;
 
 use crate::pointer::{Pointer, PointerError, is_index};
@@ -37,6 +40,15 @@ impl Object {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, NodeIndex)> {
         let few = self.few.iter().map(|(key, node)| (&**key, *node));
         few.chain(self.many.iter().map(|(key, node)| (&**key, *node)))
+    }
+
+    fn retain(&mut self, keep: impl Fn(NodeIndex) -> bool) {
+        let all = mem::take(self);
+        for (key, node) in all.few.into_iter().chain(all.many) {
+            if keep(node) {
+                self.push(key, node);
+            }
+        }
     }
 
     /// Adds a member whose key is new.
@@ -103,6 +115,21 @@ impl Tree {
                 object.push(index.to_string().into(), *item);
             }
             *node = Node::Object(object);
+        }
+    }
+
+    /// Removes values that are members of the root. The others are numbered again.
+    pub(crate) fn remove_members(&mut self, leaves: &BTreeSet<usize>) {
+        let is_kept = |node: &Node| !matches!(node, Node::Leaf(leaf) if leaves.contains(leaf));
+        let kept: Vec<bool> = self.nodes.iter().map(is_kept).collect();
+        if let Some(Node::Object(root)) = self.nodes.first_mut() {
+            root.retain(|node| kept.get(node as usize).copied().unwrap_or_default());
+        }
+        let sorted: Vec<usize> = leaves.iter().copied().collect();
+        for node in &mut self.nodes {
+            if let Node::Leaf(leaf) = node {
+                *leaf -= sorted.partition_point(|removed| removed < leaf);
+            }
         }
     }
 

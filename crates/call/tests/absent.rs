@@ -3,9 +3,14 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::render::{JsonCall, flatten, render_call};
-use plaincall_call::{Arguments, Document, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed, bind};
+use plaincall_call::{
+    Arguments, Document, Limits, Parameter, ParameterKind, ReplyCheck, Stop, ToolSet, ToolSpec,
+    Unclosed, bind, bind_arguments,
+};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
+
+use crate::json_stream::streamed::stream_all;
 
 fn tool() -> ToolSpec {
     let schema = json!({
@@ -67,6 +72,139 @@ fn null_is_absent_where_the_parameter_is_optional_and_cannot_be_null() {
         for found in written(&arguments) {
             assert_eq!(found.clone().ok(), expected, "{arguments}: {found:?}");
         }
+    }
+}
+
+/// The arguments that a block call has with the text `null` at each pointer, or the error; the same from the deltas of their JSON.
+#[test]
+fn the_text_null_is_absent_where_it_is_in_json_and_no_string_fits() {
+    let schema = json!({
+        "type": "object", "required": ["must"],
+        "properties": {
+            "must": {"type": "integer"}, "limit": {"type": "integer"}, "list": {"type": "array"},
+            "kind": {"enum": ["a", "b"]}, "word": {"enum": ["None", "null"]}, "any": {"type": "string"}, "long": {"type": "string", "minLength": 9},
+            "either": {"type": ["integer", "null"]}, "open": {},
+            "inner": {"type": "object", "properties": {"x": {"type": "integer"}}}
+        }
+    });
+    let tool = ToolSpec::new("search").parameters_from_schema(&schema);
+    let tool = tool.expect("a schema");
+    let table = [
+        (&[("limit", "null")][..], Some(json!({"must": 1}))),
+        (&[("limit", " None ")], Some(json!({"must": 1}))),
+        (&[("list", "null\n")], Some(json!({"must": 1}))),
+        (&[("kind", "null")], Some(json!({"must": 1}))),
+        (
+            &[("word", "null")],
+            Some(json!({"must": 1, "word": "null"})),
+        ),
+        (&[("any", "null")], Some(json!({"must": 1, "any": "null"}))),
+        (
+            &[("either", "null")],
+            Some(json!({"must": 1, "either": null})),
+        ),
+        (
+            &[("open", "null")],
+            Some(json!({"must": 1, "open": "null"})),
+        ),
+        (
+            &[
+                ("limit", "null"),
+                ("any", "x"),
+                ("list", "None"),
+                ("inner/x", "5"),
+                ("kind", "b"),
+            ],
+            Some(json!({"must": 1, "any": "x", "inner": {"x": 5}, "kind": "b"})),
+        ),
+        (&[("limit", "Null")], None),
+        (&[("long", "null")], None),
+        // Only parameters can be absent, and each has one value.
+        (&[("inner/x", "null")], None),
+        (&[("other", "null")], None),
+        (&[("limit", "null"), ("limit", "5")], None),
+        (&[("must", "null")], None),
+    ];
+    for (pairs, expected) in table {
+        let mut text = "!!!GADGET_START:search\n".to_owned();
+        let must = [("must", "1")].into_iter().filter(|_| pairs[0].0 != "must");
+        for (pointer, value) in must.chain(pairs.iter().copied()) {
+            text.extend(["!!!ARG:", pointer, "\n", value, "\n"]);
+        }
+        text += "!!!GADGET_END";
+        let document = Document::parse(&text, &Dialect::block()).expect("a dialect");
+        let bound = bind(&tool, document.calls().next().expect("a call"));
+        let found = bound.as_ref().ok().map(Arguments::to_value);
+        assert_eq!(found, expected, "{text}\n{bound:?}");
+        for size in [1, 5, text.len()] {
+            let chunks: Vec<&str> = text
+                .as_bytes()
+                .chunks(size)
+                .map(|one| str::from_utf8(one).expect("ASCII"))
+                .collect();
+            let streamed = stream_all(
+                chunks,
+                &Dialect::block(),
+                &tool,
+                Some(&tool),
+                Limits::default(),
+            );
+            let [call] = streamed.as_slice() else {
+                panic!("one call: {text}")
+            };
+            let rest = call.rest.as_ref().ok();
+            let json = rest.map(|rest| call.deltas.concat() + rest);
+            // Arguments that only validation rejects are not closed by callers.
+            assert_eq!(
+                json.filter(|_| call.bound.is_some()),
+                expected.as_ref().map(Value::to_string),
+                "{text}\n{:?}",
+                call.rest
+            );
+        }
+        if let Ok(bound) = bound {
+            assert_eq!(bound.len(), bound.iter().count());
+            assert_eq!(bind_arguments(&tool, &bound), Ok(bound));
+        }
+    }
+}
+
+#[test]
+fn null_on_the_line_of_an_emoji_call_is_absent_too() {
+    let tool = ToolSpec::new("query")
+        .parameter(Parameter::new("file", ParameterKind::String))
+        .parameter(Parameter::new("limit", ParameterKind::Integer).optional())
+        .parameter(Parameter::new("all", ParameterKind::Boolean).optional());
+    let table = [
+        (
+            "a.sql null true",
+            Some(json!({"file": "a.sql", "all": true})),
+        ),
+        ("a.sql 5 None", Some(json!({"file": "a.sql", "limit": 5}))),
+        ("null null null", Some(json!({"file": "null"}))),
+        ("a.sql nil", None),
+    ];
+    for (line, expected) in table {
+        let text = format!("🛠️[query {line}]🛠️[/end]");
+        let document = Document::parse(&text, &Dialect::emoji()).expect("a dialect");
+        let bound = bind(&tool, document.calls().next().expect("a call"));
+        assert_eq!(bound.ok().map(|one| one.to_value()), expected, "{line}");
+        let streamed = stream_all(
+            [&*text],
+            &Dialect::emoji(),
+            &tool,
+            Some(&tool),
+            Limits::default(),
+        );
+        let [call] = streamed.as_slice() else {
+            panic!("one call: {text}")
+        };
+        let json = call
+            .rest
+            .as_ref()
+            .ok()
+            .map(|rest| call.deltas.concat() + rest);
+        assert_eq!(json, expected.map(|one| one.to_string()), "{line}");
     }
 }
 

@@ -392,7 +392,11 @@ fn calls_in_leading_reasoning_are_reported() {
         (format!(" \r\n\t{open}\n{a}\n{b}"), &["A", "B"]),
         (format!("{open}{close}{a}"), &[]),
         (format!("So: {open}{a}{close}"), &[]),
-        (format!("{a}{open}{b}{close}"), &[]),
+        (format!("{a}{open}{b}{close}"), &["B"]),
+        (format!("{open}{close} {open}{b}{close}{a}"), &["B"]),
+        (format!("\u{FEFF}\u{200B}\n{open}{b}{close}{a}"), &["B"]),
+        (format!("{a}\u{FEFF}{open}{b}{close}"), &[]),
+        (format!("{a}So {open}{b}{close}"), &[]),
         (format!("{}{a}{close}", open.to_uppercase()), &[]),
         // The close marker counts anywhere.
         (

@@ -200,8 +200,8 @@ fn block_calls_that_do_not_fit() {
     );
     block(
         definition,
-        &[("name", "a"), ("n", "null")],
-        "`n`: expected an integer, found `null`",
+        &[("name", "a"), ("n", "nil")],
+        "`n`: expected an integer, found `nil`",
     );
     block(
         definition,

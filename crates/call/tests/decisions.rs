@@ -62,6 +62,13 @@ impl<'t> Case<'t> {
         found
     }
 
+    /// Whether the text has more headers than calls, as in reasoning.
+    fn hides_a_call(&self) -> bool {
+        let count = |marker: &str| self.text.matches(marker).count();
+        let emoji = count("🛠️[") - count("🛠️[/end]");
+        count("!!!GADGET_START:") + emoji > self.expected.split(", ").count()
+    }
+
     fn check(&self) -> ReplyCheck {
         ReplyCheck::new(&self.dialect, self.unclosed).expect("a dialect")
     }
@@ -111,6 +118,7 @@ fn word<T>(decided: Result<Option<T>, CallError>) -> &'static str {
         },
         CallError::EndsInQuotation(_) => "ends-in-quotation",
         CallError::AfterBrokenStart { .. } => "after-broken",
+        CallError::Arguments(_) => "invalid",
         CallError::InReasoning(_) => "in-reasoning",
         CallError::SlashInHeader(_) => "slash-in-header",
         CallError::MaybeReasoning(_) => "maybe-reasoning",
@@ -131,7 +139,10 @@ fn tools() -> ToolSet {
         parameters.iter().map(text).fold(tool, ToolSpec::parameter)
     };
     let note = tool("note", Effect::Write, &["line", "text"]).body("text");
+    let wait = tool("wait", Effect::Write, &[]);
+    let wait = wait.parameter(Parameter::new("seconds", ParameterKind::Integer));
     ToolSet::new([
+        wait.parameter(Parameter::new("limit", ParameterKind::Integer).optional()),
         tool("save", Effect::Write, &["name", "content"]),
         tool("delete", Effect::Write, &["path"]),
         note.positional(["line"]),
@@ -154,7 +165,8 @@ fn attacks_and_controls() {
         assert!(
             case.expected
                 .split(", ")
-                .any(|call| !call.starts_with("yes ")),
+                .any(|call| !call.starts_with("yes "))
+                || case.hides_a_call(),
             "{}",
             case.title
         );

@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod random;
-mod streamed;
+pub(crate) mod streamed;
 mod undecided;
 
 use plaincall_call::{
@@ -109,7 +109,7 @@ fn other_values_than_strings_are_written_when_complete() {
             "[1,\n",
             " 2]\n",
         ],
-        &[r#"{"n":"#, r#"10.5,"t":"#, r#"true,"l":"#, "[1,2]", "}"],
+        &[r#"{"n":10.5"#, r#","t":true"#, r#","l":[1,2]"#, "}"],
     );
 }
 
@@ -223,7 +223,7 @@ fn a_wrong_call_is_left_open() {
         ),
         (
             &["!!!ARG:s\nx\n!!!ARG:n\nmany\n"],
-            &[r#"{"s":"x","n":"#, "invalid call: `n`: unexpected `many`"],
+            &[r#"{"s":"x""#, "invalid call: `n`: unexpected `many`"],
         ),
         (
             &["!!!ARG:s\nx\n!!!ARG:no\ny\n"],

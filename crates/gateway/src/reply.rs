@@ -35,7 +35,7 @@ use crate::reply::holding_sink::HoldingSink;
 use crate::reply::native::Native;
 use crate::reply::open_call::Opened;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
-use crate::reply::repair_reason::without_call;
+use crate::reply::repair_reason::{as_text, without_call};
 use crate::reply::repair_round::RepairRound;
 use crate::reply::round::Round;
 use crate::tools::Choice;
@@ -390,6 +390,7 @@ impl<O: ResponseSink> Reply<O> {
                 self.counts.repair_rounds += 1;
                 self.reader.begin_reply();
                 self.round = Round::new(&self.plan);
+                self.native = Native::new(&self.plan);
                 return next;
             }
             Next::Done => {
@@ -445,7 +446,8 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Returns whether the model may call, and has not done so yet: its text may contain a near miss.
     fn lacks_call(&self) -> bool {
-        self.plan.mode == ReplyMode::Calls && self.plan.choice != Choice::None && self.sent == 0
+        let may_call = self.plan.mode != ReplyMode::Text && self.plan.choice != Choice::None;
+        may_call && self.sent == 0
     }
 
     fn begin_sent(&mut self, name: &str) -> u64 {
@@ -534,10 +536,17 @@ impl<O: ResponseSink> Reply<O> {
         }
         if self.lacks_call() {
             let written = self.round.written.as_deref().unwrap_or_default();
-            let reason = without_call(written, &self.plan, self.repairs);
+            let reason = match self.plan.mode {
+                ReplyMode::Native if self.native.has_near_miss() => as_text(written, &self.plan),
+                ReplyMode::Native => None,
+                _ => without_call(written, &self.plan, self.repairs),
+            };
             let is_near_miss = reason.as_ref().is_some_and(|reason| reason.is_near_miss);
             self.counts.near_misses += u64::from(is_near_miss);
-            if let Some(reason) = reason.filter(|_| self.may_repair() && !is_truncated) {
+            // In native mode, what is not a call is text.
+            let may_be_text = self.plan.mode == ReplyMode::Native && !self.may_ask_again();
+            let may_repair = self.may_repair() && !is_truncated && !may_be_text;
+            if let Some(reason) = reason.filter(|_| may_repair) {
                 return self.repair(reason);
             }
             self.send_answer();

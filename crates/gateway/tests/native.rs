@@ -6,6 +6,7 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
+mod asked_again;
 pub(crate) mod model;
 mod other_apis;
 mod rescued;

@@ -155,7 +155,9 @@ impl DurableRun {
         };
         let items = self.reader.feed(reply.as_bytes());
         let items = items.filter(&mut for_run).map(ReplyItem::into_owned);
-        let items: Vec<_> = items.collect();
+        let mut items: Vec<_> = items.collect();
+        // The end of the reply ends its last line, and none of its calls has started.
+        items.extend(self.reader.end_line());
         let mut last = self.reader.finish(stop).items;
         last.retain(for_run);
         if !reply.is_empty() {

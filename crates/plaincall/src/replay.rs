@@ -94,15 +94,17 @@ fn is_same(now: &ToolBegin, recorded: &ToolBegin) -> bool {
     written(now) == written(recorded)
 }
 
-/// Restores the run state and the reader at the end of the log.
+/// Restores the run state and the reader at the end of the log. `is_whole` means that each text of it is a whole reply.
 pub(crate) fn replay(
     history: &[RunEvent],
+    is_whole: bool,
     run_state: &mut RunState,
     reader: &mut ReplyReader<Arc<Toolbox>>,
 ) -> Result<Replayed, ResumeError> {
     let mut replay = Replay {
         run_state,
         reader,
+        is_whole,
         replayed: Replayed::default(),
         resumed: None,
     };
@@ -129,6 +131,7 @@ pub(crate) fn replay(
 struct Replay<'r> {
     run_state: &'r mut RunState,
     reader: &'r mut ReplyReader<Arc<Toolbox>>,
+    is_whole: bool,
     replayed: Replayed,
     /// After the run was resumed, until its interrupted calls are set aside: the calls that had not started, and the time.
     resumed: Option<(HashSet<u32>, Duration)>,
@@ -169,7 +172,10 @@ impl Replay<'_> {
             RunEvent::Text(delta) => {
                 let bytes = delta.source.as_bytes();
                 let items = self.reader.feed(bytes).filter(is_for_run);
-                let items = items.map(ReplyItem::into_owned).collect();
+                let mut items: Vec<_> = items.map(ReplyItem::into_owned).collect();
+                if self.is_whole {
+                    items.extend(self.reader.end_line());
+                }
                 if let Some(last) = &mut self.replayed.last_turn {
                     last.text.extend_from_slice(bytes);
                 }

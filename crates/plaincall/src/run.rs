@@ -410,7 +410,7 @@ impl RunBuilder {
             mut reader,
         } = RunParts::new(&toolbox, &self.dialect.for_reply(), policy, history)?;
         let mut replayed = match recorded {
-            Some(_) => Some(replay(history, &mut run_state, &mut reader)?),
+            Some(_) => Some(replay(history, false, &mut run_state, &mut reader)?),
             None => None,
         };
         let directory = if let Some(recorded) = recorded {

@@ -243,6 +243,14 @@ async fn calls_in_reasoning_do_not_run() {
     assert!(engine.turn(&reply).await.is_empty());
     assert!(engine.started.is_empty());
     engine.log();
+    // The end of the reply ends the line of a close marker.
+    for reply in [format!("{call}Wrong.</think>"), format!("{call}</think>")] {
+        let mut engine = Engine::new(None);
+        assert_eq!(statuses(&engine.turn(&reply).await), [Status::Rejected]);
+        assert!(engine.started.is_empty(), "{reply}");
+        engine.log();
+        engine.run = engine.settings.resume(&engine.events).expect("a run");
+    }
 
     let dialect = Dialect::auto().without_reasoning();
     let settings = DurableSettings::new(tools()).expect("supported tools");

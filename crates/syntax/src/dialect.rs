@@ -35,7 +35,7 @@ pub struct Dialect {
     pub(crate) arg: String,
     pub(crate) key: Option<String>,
     pub(crate) reasoning: Option<(String, String)>,
-    /// Whether the open marker is recognized only as the first non-blank text.
+    /// Whether the open marker is recognized only as the first text, and directly after a call or reasoning.
     pub(crate) leading: bool,
     /// Whether replies have no reasoning either.
     pub(crate) never_reasoning: bool,
@@ -141,7 +141,7 @@ impl Dialect {
         self
     }
 
-    /// Parses the text between these markers as reasoning if the open marker is the first non-blank text
+    /// Parses the text between these markers as reasoning if the open marker is the first text, or the first after a call or reasoning
     /// (`spec/common.md` 5.1).
     ///
     /// ```

@@ -29,6 +29,7 @@ mod escape;
 mod event;
 mod fast;
 mod fence;
+mod invisible;
 mod machine;
 mod markers;
 mod near;
@@ -48,6 +49,7 @@ pub use dialect::{Dialect, DialectError, MARKER_LIMIT, MarkerForm, MarkerUse};
 pub use escape::Escaper;
 pub use event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
 pub use fence::closes_nothing;
+pub use invisible::is_invisible;
 pub use near::{NearMiss, NearMisses, near_misses};
 pub use near_forms::{
     CALL_ARGUMENT_KEYS, CALL_NAME_KEYS, CALL_TAGS, CallFormat, mentions_call_format,

@@ -13,7 +13,8 @@
 //!            header              one line end, or none           end marker
 //!   Text ───────────► BodyStart ─────────────────────► Body ─────────────────► EndMarker ──► Text
 //!
-//!   Leading (leading reasoning only): Text before the first non-blank character
+//!   Leading (leading reasoning only): Text before the first character that is not skipped, at the beginning and after
+//!   each call and each reasoning
 //!
 //!            open marker              close marker
 //!   Text ─────────────────► Reasoning ──────────────► Text
@@ -32,6 +33,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::dialect::{Dialect, DialectError};
 use crate::event::{Part, Syntax, Termination};
 use crate::fence::Fences;
+use crate::invisible::is_invisible;
 use crate::markers::{Family, Found, Markers, Role, Set, Until};
 use crate::span::Span;
 
@@ -100,7 +102,10 @@ impl Wait {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum State {
-    Leading,
+    Leading {
+        /// Whether it is the beginning of the text, where invisible characters are skipped too.
+        is_first: bool,
+    },
     Text,
     Reasoning,
     Header,
@@ -134,7 +139,7 @@ pub(crate) struct Machine {
     pub(crate) markers: Arc<Markers>,
     pub(crate) anywhere: bool,
     pub(crate) self_closing: bool,
-    /// Whether reasoning opens only as the first non-blank text.
+    /// Whether reasoning opens only as the first text, and directly after a call or reasoning.
     leading: bool,
     /// The syntax, once it is known.
     pub(crate) syntax: Option<Syntax>,
@@ -166,11 +171,7 @@ impl Machine {
             self_closing: dialect.self_closing,
             leading: dialect.leading,
             syntax: dialect.syntax,
-            state: if dialect.leading {
-                State::Leading
-            } else {
-                State::Text
-            },
+            state: text_state(dialect.leading, true),
             first_column: false,
             fenced: false,
             fences: Fences::default(),
@@ -207,7 +208,7 @@ impl Machine {
             State::FencedValue => self.fenced_value(window, at, end),
             State::LastFence { len, ended_by } => self.last_fence(len, ended_by),
             State::Text => self.text(window, at, end),
-            State::Leading => self.leading(window, at, end),
+            State::Leading { is_first } => self.leading(window, at, end, is_first),
             State::Body(family) => self.body(window, at, end, family),
             State::Reasoning => self.reasoning(window, at, end),
             State::Header => self.header(window, at, end),
@@ -219,7 +220,9 @@ impl Machine {
             State::CallEnd(termination) => {
                 self.state = match termination {
                     Termination::NextCall => State::Header,
-                    Termination::Explicit | Termination::EndOfStream => State::Text,
+                    Termination::Explicit | Termination::EndOfStream => {
+                        text_state(self.leading, false)
+                    }
                 };
                 Step::Whole(Token::CallEnd(termination), 0)
             }
@@ -229,7 +232,7 @@ impl Machine {
     /// `EndMarker`: the marker of `len` bytes that ends the call.
     #[inline]
     pub(crate) fn end_marker(&mut self, len: usize, mid_line: bool, at: usize) -> Step {
-        self.state = State::Text;
+        self.state = text_state(self.leading, false);
         if self.syntax == Some(Syntax::Block) {
             let span = Span::new(at, at + len);
             if mid_line {
@@ -356,11 +359,8 @@ impl Machine {
                 Step::More(Wait::Any)
             };
         };
-        if let Some(span) = self.ended.take() {
-            if first.is_alphanumeric() || first == '_' {
-                self.report(Code::EndMarkerGlued, span, Role::BlockEnd);
-                return Step::Again;
-            }
+        if self.is_glued(first) {
+            return Step::Again;
         }
         if let Some(step) = self.backslashes(Self::text_set, Content::Text, window, end) {
             return step;
@@ -374,6 +374,18 @@ impl Machine {
                 Step::Emit(Content::Text, len)
             }
         }
+    }
+
+    /// Reports an end marker directly before this character if it is part of a word.
+    fn is_glued(&mut self, first: char) -> bool {
+        let Some(span) = self.ended.take() else {
+            return false;
+        };
+        let is_glued = first.is_alphanumeric() || first == '_';
+        if is_glued {
+            self.report(Code::EndMarkerGlued, span, Role::BlockEnd);
+        }
+        is_glued
     }
 
     fn marker_in_text(
@@ -409,14 +421,32 @@ impl Machine {
         Step::Emit(Content::Ignored, len)
     }
 
-    /// `Leading`: blanks and line ends, and the open marker after them. All other text is treated as usual.
-    fn leading(&mut self, window: &str, at: usize, end: bool) -> Step {
-        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
-        let blank = window.bytes().take_while(is_blank).count();
+    /// `Leading`: characters that are skipped, and the open marker after them. All other text is treated as usual.
+    fn leading(&mut self, window: &str, at: usize, end: bool, is_first: bool) -> Step {
+        if window
+            .chars()
+            .next()
+            .is_some_and(|first| self.is_glued(first))
+        {
+            return Step::Again;
+        }
+        let is_skipped =
+            |c: char| matches!(c, ' ' | '\t' | '\r' | '\n') || (is_first && is_invisible(c));
+        let rest = window.trim_start_matches(is_skipped);
+        let skipped = window.len() - rest.len();
+        let open = self.markers.named(Role::ReasoningOpen);
+        // Most text needs no search. The open marker may begin with a blank, and must be the longest marker at its position.
+        let may_open =
+            open.starts_with(is_skipped) || rest.starts_with(&**open) || open.starts_with(rest);
+        if !may_open {
+            self.state = State::Text;
+            return Step::Again;
+        }
         match self.text_set().find(window.as_bytes(), 0, end) {
-            Found::Nothing if blank == window.len() && blank > 0 => {
-                Step::Emit(Content::Text, blank)
+            Found::Nothing if skipped == window.len() && skipped > 0 => {
+                Step::Emit(Content::Text, skipped)
             }
+            Found::Nothing if window.is_empty() && !end => Step::More(Wait::Any),
             Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
             Found::Whole {
                 at: 0,
@@ -428,8 +458,7 @@ impl Machine {
                 at: len,
                 role: Role::ReasoningOpen,
                 ..
-            } if len <= blank => Step::Emit(Content::Text, len),
-            Found::Nothing if window.is_empty() && !end => Step::More(Wait::Any),
+            } if len <= skipped => Step::Emit(Content::Text, len),
             _ => {
                 self.state = State::Text;
                 Step::Again
@@ -453,7 +482,7 @@ impl Machine {
             Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
             Found::Nothing | Found::EscapePrefix { .. } => Step::More(Wait::Any),
             Found::Whole { at: 0, len, .. } => {
-                self.state = State::Text;
+                self.state = text_state(self.leading, false);
                 self.pin = None;
                 Step::Emit(Content::Ignored, len)
             }
@@ -461,6 +490,15 @@ impl Machine {
                 Step::Emit(Content::Reasoning, len)
             }
         }
+    }
+}
+
+/// Returns the state of text outside calls, at its beginning.
+const fn text_state(leading: bool, is_first: bool) -> State {
+    if leading {
+        State::Leading { is_first }
+    } else {
+        State::Text
     }
 }
 

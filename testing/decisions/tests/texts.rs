@@ -125,6 +125,24 @@ const FIXED: &[(Syntax, &str, Option<&str>)] = &[
         "!!!GADGET_START:search\n!!!ARG:query\nx\n</tool_call>",
         Some("stop"),
     ),
+    // Reasoning after a call, and null for an optional parameter that is a number.
+    (
+        Syntax::Block,
+        "\u{FEFF}<think>Hm.</think>\n!!!GADGET_START:add\n!!!ARG:a\n5\n!!!ARG:b\nnull\n!!!GADGET_END\n<think>\n!!!GADGET_START:write\n!!!ARG:path\na.txt\n!!!GADGET_END\n</think>\n",
+        Some("stop"),
+    ),
+    // A call that ends with the next one, after a reasoning end marker in mid-line.
+    (
+        Syntax::Block,
+        "Plan.</think> is text.\n!!!GADGET_START:write\n!!!ARG:path\na.txt\n!!!GADGET_START:now\n!!!GADGET_END",
+        Some("stop"),
+    ),
+    // Nothing follows a reasoning end marker in mid-line.
+    (
+        Syntax::Block,
+        "!!!GADGET_START:write\n!!!ARG:path\na.txt\n!!!GADGET_END\nWrong.</think>",
+        Some("stop"),
+    ),
     // A call before a lone reasoning end marker.
     (
         Syntax::Block,

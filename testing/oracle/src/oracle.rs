@@ -16,6 +16,43 @@ pub use options::Options;
 
 use crate::merged::{Kind, Merged};
 
+/// Ranges of characters that have no width or only change how others are shown (`spec/common.md` 5.1): those of category Cf, and
+/// fillers, variation selectors and unassigned characters of the same kind.
+const INVISIBLE: &[(u32, u32)] = &[
+    (0xAD, 0xAD),
+    (0x34F, 0x34F),
+    (0x600, 0x605),
+    (0x61C, 0x61C),
+    (0x6DD, 0x6DD),
+    (0x70F, 0x70F),
+    (0x890, 0x891),
+    (0x8E2, 0x8E2),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x200B, 0x200F),
+    (0x202A, 0x202E),
+    (0x2060, 0x206F),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFFB),
+    (0x110BD, 0x110BD),
+    (0x110CD, 0x110CD),
+    (0x13430, 0x1343F),
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),
+];
+
+fn is_invisible(c: char) -> bool {
+    let code = u32::from(c);
+    INVISIBLE
+        .iter()
+        .any(|(first, last)| (*first..=*last).contains(&code))
+}
+
 /// The use of a marker (`spec/common.md` 1.3, `spec/emoji.md` 1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
@@ -106,14 +143,17 @@ impl<'t> Reader<'t> {
     /// Text outside calls (`spec/common.md` 4, 5, 8).
     fn outside(&mut self) {
         let mut at = 0;
+        // Where the text began that an open marker may lead: the input, or the text after a call or reasoning.
+        let mut leading_from = Some(0);
         if self.options.in_reasoning {
             at = self.reasoning(0, 0);
+            leading_from = Some(at);
         }
-        let mut markers = 0;
         while let Some(found) = self.next_marker(at, |_| true) {
-            let before = &self.text[..found.span.start];
-            let is_leading = markers == 0 && before.chars().all(|c| " \t\r\n".contains(c));
-            markers += 1;
+            let is_leading = leading_from.take().is_some_and(|from| {
+                let mut before = self.text[from..found.span.start].chars();
+                before.all(|c| " \t\r\n".contains(c) || (from == 0 && is_invisible(c)))
+            });
             self.run(Kind::Text, at..found.span.start);
             at = found.span.end;
             let code = match found.role {
@@ -123,6 +163,7 @@ impl<'t> Reader<'t> {
                 Role::ReasoningOpen => {
                     self.piece(Kind::Ignored, found.span.clone());
                     at = self.reasoning(found.span.start, at);
+                    leading_from = Some(at);
                     continue;
                 }
                 Role::ReasoningClose => "stray_reasoning_close",
@@ -130,6 +171,7 @@ impl<'t> Reader<'t> {
                     Ok(header) => {
                         self.decide(Syntax::Block);
                         at = block::calls(self, &found, &header);
+                        leading_from = Some(at);
                         continue;
                     }
                     Err(code) => code,
@@ -138,6 +180,7 @@ impl<'t> Reader<'t> {
                     Ok(header) => {
                         self.decide(Syntax::Emoji);
                         at = emoji::call(self, &found, family, header);
+                        leading_from = Some(at);
                         continue;
                     }
                     Err(code) => code,

@@ -16,15 +16,19 @@ pub(crate) fn bind_block(
     problems: &mut Problems,
 ) -> Arguments {
     let reader = tool.schema().reader();
+    let mut given = written.clone();
+    let absent = given.remove_absent(tool, &reader);
+    let root = reader.narrow(&reader.root(), &given, ROOT);
     let mut walk = Walk {
         reader: &reader,
-        arguments: written.clone(),
+        arguments: given,
         problems,
     };
-    let root = reader.root();
-    let root = walk.reader.narrow(&root, written, ROOT);
     let mut undeclared = Undeclared::new(tool);
     for (key, node) in written.tree.root() {
+        if matches!(written.tree.node(node), Some(Node::Leaf(leaf)) if absent.contains(leaf)) {
+            continue;
+        }
         if tool.get(key).is_none() && !root.declares(key) {
             let (pointer, span) = first_pointer(written, node);
             walk.problems.push(undeclared.problem(pointer, span));

@@ -8,12 +8,12 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::absent::{given, is_absent};
 use crate::argument_error::quoted;
 use crate::arguments::{Arguments, Leaf, Text};
 use crate::bind::{Problems, Undeclared, takes};
 use crate::call::ToolCall;
 use crate::conversion_rule::ConversionRule;
-use crate::flatten::{given, is_absent};
 use crate::json_text;
 use crate::pointer::escape;
 use crate::reply_diagnostic::ReplyDiagnostic;
@@ -151,6 +151,7 @@ fn read_line(
     problems: &mut Problems,
 ) {
     let reader = tool.schema().reader();
+    arguments.remove_absent(tool, &reader);
     let form = reader.narrow(&reader.root(), arguments, ROOT);
     for item in &usage.line {
         let name = &item.parameter.name;

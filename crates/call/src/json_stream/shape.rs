@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use plaincall_syntax::is_blank;
 use serde_json::Value;
 
+use crate::absent::{is_absent_text, may_be_absent};
 use crate::arguments::Arguments;
 use crate::bind::emoji::bind_line;
 use crate::pointer::{Pointer, PointerError, is_bad_index, is_index, segments};
-use crate::schema::{Expected, ExpectedParts, ExpectedValue};
+use crate::schema::{Expected, ExpectedParts, ExpectedValue, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
 
@@ -39,16 +40,28 @@ pub(crate) struct Place<'t> {
     /// The parts at each step of the pointer after the root: at its first segment, and so on up to its parent.
     pub(crate) way: Vec<ExpectedParts>,
     pub(crate) value: ExpectedValue,
+    /// Whether the text decides if the parameter is absent.
+    pub(crate) may_be_absent: bool,
 }
 
 /// Converts a complete text to the JSON value at a pointer; `None` if it does not match.
 pub(crate) fn read(tool: &ToolSpec, place: &[Box<str>], text: &str) -> Option<Value> {
     let reader = tool.schema().reader();
-    let mut expected = Expected::root(&reader);
+    expected(&reader, place).read(text)
+}
+
+/// Returns whether a text means that the parameter is absent, where it may be.
+pub(crate) fn is_absent(tool: &ToolSpec, place: &[Box<str>], text: &str) -> bool {
+    let reader = tool.schema().reader();
+    is_absent_text(&reader, expected(&reader, place).allowed(), text)
+}
+
+fn expected<'r, 's>(reader: &'r SchemaReader<'s>, place: &[Box<str>]) -> Expected<'r, 's> {
+    let mut expected = Expected::root(reader);
     for segment in place {
         expected.step(segment);
     }
-    expected.read(text)
+    expected
 }
 
 pub(crate) fn emoji(tool: &ToolSpec, raw_args: &str) -> EmojiShape {
@@ -105,6 +118,9 @@ pub(crate) fn placed<'t>(
     } else {
         ExpectedValue::Nothing
     };
+    let is_whole = matches!(value, ExpectedValue::Whole | ExpectedValue::Nothing);
+    let may_be_absent = is_whole
+        && matches!(&*segments, [name] if may_be_absent(tool, &reader, name, here.allowed()));
     let pointer = Pointer {
         text,
         segments,
@@ -114,5 +130,6 @@ pub(crate) fn placed<'t>(
         pointer,
         way,
         value,
+        may_be_absent,
     })
 }

@@ -88,6 +88,11 @@ impl<'r, 's> Expected<'r, 's> {
         self.allowed = below;
     }
 
+    /// Returns the allowed values.
+    pub(crate) fn allowed(&self) -> &AllowedValues<'s> {
+        &self.allowed
+    }
+
     /// Returns whether the schema here declares a key, by name or by pattern.
     pub(crate) fn declares(&self, key: &str) -> bool {
         self.allowed.declares(key)

@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use memchr::memmem::Finder;
-use plaincall_syntax::{Dialect, DialectError, MarkerUse, NearMisses};
+use plaincall_syntax::{Dialect, DialectError, MarkerUse, NearMisses, is_invisible};
 
-use crate::invisible::is_invisible;
 use crate::rescue::calls::{Member, call_members};
 
 /// The characters for markers in normalized text. Control characters of the text itself are removed.

@@ -173,7 +173,7 @@ pub(crate) struct RunOptions {
 
     /// Treat `<think>` as text.
     ///
-    /// Default: `<think>` starts reasoning if it is the first non-blank text of the reply.
+    /// Default: `<think>` starts reasoning if it is the first text of the reply or of the text after a call.
     #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
     pub(crate) no_reasoning: bool,
 

@@ -45,14 +45,21 @@ fn calls_in_reasoning_do_not_run() {
         // A stray close marker.
         (format!("{a}</think>\n{b}"), &[], "a=rejected b=ok"),
         (format!("{a}{b}</think>\n"), &[], "a=rejected b=rejected"),
+        // In mid-line, where the text ends.
+        (format!("{a}Wrong.</think>"), &[], "a=rejected"),
+        (format!("{a}Wrong.</think> \t"), &[], "a=rejected"),
+        (format!("{a}Wrong.</think> was it."), &[], "a=ok"),
+        (format!("{a}`</think>`"), &[], "a=ok"),
+        // Reasoning after a call.
+        (format!("{a}<think>{b}</think>{c}"), &[], "a=ok c=ok"),
+        (
+            format!("\u{FEFF}\u{200B}<think>{a}</think> <think>{b}"),
+            &[],
+            "",
+        ),
         // Back to the stray open marker.
         (
-            format!("{a}<think>{b}</think>{c}"),
-            &[],
-            "a=ok b=rejected c=ok",
-        ),
-        (
-            format!("<think>x</think>{a}<think>{b}</think>{c}"),
+            format!("<think>x</think>{a}So <think>{b}</think>{c}"),
             &[],
             "a=ok b=rejected c=ok",
         ),

@@ -91,7 +91,7 @@ impl<O: ResponseSink> Reply<O> {
     }
 
     /// Records the model's text without its reasoning.
-    fn record(&mut self, source: &str) {
+    pub(super) fn record(&mut self, source: &str) {
         let Some(written) = &mut self.round.written else {
             return;
         };

@@ -25,6 +25,8 @@ pub(super) struct Native {
     rescued: Vec<Rescued>,
     /// Finds copies of texts in the conversation, from the first rescued call on.
     guard: Option<EchoGuard>,
+    /// Why valid calls that arrived as text stay text, if there are any. An echo counts more.
+    refused: Option<Refused>,
     /// The calls of the model server.
     calls: Vec<NativeCall>,
     /// Whether nothing has followed the last of them.
@@ -35,6 +37,15 @@ pub(super) struct Native {
 
 /// The maximum length of held white space, in bytes.
 const MAX_BLANK: usize = 1024;
+
+/// Why valid calls stay text.
+#[derive(Clone, Copy, Debug)]
+enum Refused {
+    /// Only one call is allowed.
+    Surplus,
+    /// The conversation contains such a call.
+    Echo,
+}
 
 /// A call of the model server that has begun.
 #[derive(Debug)]
@@ -56,6 +67,7 @@ impl Native {
             is_at_edge: true,
             rescued: Vec::new(),
             guard: None,
+            refused: None,
             calls: Vec::new(),
             is_open: false,
             lacks_arguments: false,
@@ -64,6 +76,16 @@ impl Native {
 
     pub(super) fn is_holding(&self) -> bool {
         !self.rescued.is_empty() || self.reader.as_ref().is_some_and(RescueReader::is_holding)
+    }
+
+    /// Returns whether the text resembles a call that the model may be asked to write again.
+    pub(super) fn has_near_miss(&self) -> bool {
+        let reader = self.reader.as_ref();
+        match self.refused {
+            None => reader.is_some_and(RescueReader::has_near_miss),
+            Some(Refused::Surplus) => true,
+            Some(Refused::Echo) => false,
+        }
     }
 
     /// Returns whether nothing has followed the last call of the model server.
@@ -97,9 +119,12 @@ impl<O: ResponseSink> Reply<O> {
         if !text.is_empty() {
             self.end_native_call();
         }
+        if self.lacks_call() {
+            self.record(text);
+        }
         let Some(reader) = &mut self.native.reader else {
             if !text.is_empty() {
-                self.out.content(text);
+                self.send_text(text);
             }
             return;
         };
@@ -181,21 +206,26 @@ impl<O: ResponseSink> Reply<O> {
     /// the conversation.
     fn is_rescue(&mut self, calls: &[RescuedCall]) -> bool {
         if self.plan.one_call && self.sent + calls.len() as u64 > 1 {
+            self.native.refused.get_or_insert(Refused::Surplus);
             return false;
         }
         let guard = self.native.guard.get_or_insert_with(|| self.plan.guard());
         let mut echoes = calls
             .iter()
             .filter_map(|call| guard.echo_of_arguments(&call.name, &call.arguments));
-        echoes.next().is_none()
+        let is_echo = echoes.next().is_some();
+        if is_echo {
+            self.native.refused = Some(Refused::Echo);
+        }
+        !is_echo
     }
 
     fn send_native_text(&mut self, text: &str) {
-        let native = &mut self.native;
-        if !native.is_at_edge {
-            self.out.content(text);
+        if !self.native.is_at_edge {
+            self.send_text(text);
             return;
         }
+        let native = &mut self.native;
         native.blank.push_str(text);
         if native.blank.len() > MAX_BLANK || !native.blank.trim().is_empty() {
             self.send_blank();
@@ -206,7 +236,7 @@ impl<O: ResponseSink> Reply<O> {
         let blank = std::mem::take(&mut self.native.blank);
         if !blank.is_empty() {
             self.native.is_at_edge = false;
-            self.out.content(&blank);
+            self.send_text(&blank);
         }
     }
 

@@ -109,7 +109,12 @@ impl ReplyPlan {
 
     /// Returns whether invalid calls are repaired, hidden from the client.
     pub(crate) fn may_repair(&self) -> bool {
-        self.mode == ReplyMode::Calls && !self.streams_arguments() && self.choice != Choice::None
+        let is_checked = match self.mode {
+            ReplyMode::Calls => !self.streams_arguments(),
+            ReplyMode::Native => self.compiled.rescue.is_some(),
+            ReplyMode::Text => false,
+        };
+        is_checked && self.choice != Choice::None
     }
 
     /// Returns whether the client requested the usage at the end of the stream.

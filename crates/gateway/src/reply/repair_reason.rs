@@ -75,6 +75,20 @@ pub(super) fn without_call(written: &str, plan: &ReplyPlan, rounds: u32) -> Opti
     })
 }
 
+/// Returns the reason to ask once more for a call that arrived as text and was not accepted; `None` if untrusted text mentions it.
+pub(super) fn as_text(written: &str, plan: &ReplyPlan) -> Option<RepairReason> {
+    (!plan.is_quotation(written)).then(|| RepairReason {
+        text: "Your reply has text that looks like a tool call but is not a valid one, so nothing was run. If you want to call a tool, \
+               call it now in the usual way, with all required arguments, and write nothing after the call. Otherwise, answer \
+               without it.\n"
+            .to_owned(),
+        error: GatewayError::model("the model wrote no valid call".to_owned(), "missing_tool_call"),
+        is_missing: false,
+        is_near_miss: true,
+        can_be_asked: true,
+    })
+}
+
 /// Returns the end of an error after this many repair rounds.
 fn after(rounds: u32) -> String {
     match rounds {

@@ -38,6 +38,8 @@ pub(super) fn native<'r>(
     }
     let mut plan = Box::new(plan);
     plan.choice = choice;
+    // The model is asked once more; what it writes then is text.
+    plan.repair_rounds = settings.repair_rounds.min(1);
     plan.one_call = request.parallel_tool_calls == Some(false);
     plan.untrusted = Texts::of(&request).into_untrusted().into();
     plan.taken = ids(&request);

@@ -10,16 +10,30 @@ pub(crate) fn native() -> ModelSettings {
 
 /// The model `fast` is `qwen` on its server.
 pub(crate) fn ask(api: ClientApi, body: &str) -> Ask {
-    let mut fast = native();
+    ask_with(native(), api, body)
+}
+
+fn ask_with(settings: ModelSettings, api: ClientApi, body: &str) -> Ask {
+    let mut fast = settings.clone();
     fast.upstream_model = Some("qwen".to_owned());
     let adapter =
-        Adapter::new(Secret::new("secret"), native()).models(vec![("fast".to_owned(), fast)]);
+        Adapter::new(Secret::new("secret"), settings).models(vec![("fast".to_owned(), fast)]);
     let host = Host::new("", Secret::new("seed"), 5);
     adapter.ask(api.path(), body.as_bytes(), host)
 }
 
 pub(crate) fn asked(api: ClientApi, body: &Value) -> Box<Asked> {
     match ask(api, &body.to_string()) {
+        Ask::Asked(asked) => asked,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Like [`asked`]; the model is not asked again.
+pub(crate) fn asked_once(api: ClientApi, body: &Value) -> Box<Asked> {
+    let mut settings = native();
+    settings.repair_rounds = 0;
+    match ask_with(settings, api, &body.to_string()) {
         Ask::Asked(asked) => asked,
         other => panic!("{other:?}"),
     }

@@ -5,7 +5,7 @@ use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::strict_client::{Recorded, read_answer};
 use serde_json::{Value, json};
 
-use crate::native::model::{asked, completion, fed, stream};
+use crate::native::model::{asked_once as asked, completion, fed, stream};
 use crate::replies::model::request;
 
 const CALL: &str = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 5}}\n</tool_call>";

@@ -173,7 +173,7 @@ impl DurableSettings {
         let begin = beginning(history)?;
         check_tools(begin, &self.toolbox)?;
         let mut parts = RunParts::new(&self.toolbox, &self.dialect, begin.policy, history)?;
-        let replayed = replay(history, &mut parts.run_state, &mut parts.reader)?;
+        let replayed = replay(history, true, &mut parts.run_state, &mut parts.reader)?;
         let mut run = DurableRun::new(self, parts.run_state, parts.reader);
         (run.began_unix_ms, run.at) = (begin.began_unix_ms, replayed.at);
         for (name, text) in parts.definitions {

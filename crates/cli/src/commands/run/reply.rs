@@ -231,16 +231,19 @@ impl ScannedStart {
     }
 
     /// Passes all of it to `send`: everything up to the last stray close marker in one piece.
-    fn send(self, mut send: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn send(mut self, mut send: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
         let closed = self.parser.finish().filter_map(|event| stray_close(&event));
         let closed = closed.last().unwrap_or(self.closed);
         // The rest of its line shows whether it counts.
         let line = self.text.get(closed..).unwrap_or_default();
-        let rest_of_line = memchr::memchr(b'\n', line).map_or(line.len(), |end| end + 1);
-        let closed = if closed == 0 {
-            0
-        } else {
-            closed + rest_of_line
+        let rest_of_line = memchr::memchr(b'\n', line).map(|end| end + 1);
+        if closed > 0 && rest_of_line.is_none() && line.trim_ascii().is_empty() {
+            // The end of the text ends the line, and no call may start before that.
+            self.text.push(b'\n');
+        }
+        let closed = match closed {
+            0 => 0,
+            _ => rest_of_line.map_or(self.text.len(), |len| closed + len),
         };
         let (first, rest) = self.text.split_at_checked(closed).unwrap_or_default();
         let first = Some(first).filter(|first| !first.is_empty());

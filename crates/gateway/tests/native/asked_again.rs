@@ -1,0 +1,156 @@
+//! Calls that arrive as text and are not accepted: the model is asked once more.
+
+use plaincall_gateway::translation::{AskEnd, Asked, ClientApi};
+use plaincall_testkit::strict_client::{Recorded, read_answer};
+use serde_json::{Value, json};
+
+use crate::native::model::{asked, completion, stream};
+use crate::replies::model::request;
+
+const INVALID: &str =
+    "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": \"five\"}}\n</tool_call>";
+const CALL: &str = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 5}}\n</tool_call>";
+
+fn text(text: &str) -> Vec<u8> {
+    stream(&[json!({"content": text})], "stop")
+}
+
+fn native_call() -> Vec<u8> {
+    let call = json!({"tool_calls": [{"index": 0, "id": "call_abc", "type": "function",
+        "function": {"name": "add", "arguments": "{\"a\":5}"}}]});
+    stream(&[json!({"content": "I try again."}), call], "tool_calls")
+}
+
+/// Feeds the answers of the model server, each as long as it is asked. Returns the client's answer, the number of rounds, and the
+/// last request to the model server.
+fn played(asked: &mut Asked, answers: &[Vec<u8>], size: usize) -> (Recorded, usize, Value) {
+    let mut bytes = Vec::new();
+    let mut rounds = 0;
+    for answer in answers {
+        rounds += 1;
+        for piece in answer.chunks(size) {
+            asked.feed(piece);
+            bytes.append(&mut asked.take());
+        }
+        let end = asked.end(None);
+        bytes.append(&mut asked.take());
+        if end != AskEnd::Again {
+            break;
+        }
+    }
+    let sent = serde_json::from_slice(asked.body()).unwrap();
+    (read_answer(&bytes, false), rounds, sent)
+}
+
+fn play(fields: &Value, answers: &[Vec<u8>]) -> (Recorded, usize) {
+    let found = [1, 7, usize::MAX].map(|size| {
+        let mut asked = asked(ClientApi::Chat, &request(fields));
+        let (recorded, rounds, _) = played(&mut asked, answers, size);
+        assert_eq!(asked.counts().repair_rounds, rounds as u64 - 1);
+        (recorded, rounds)
+    });
+    let [first, ..] = found;
+    first
+}
+
+#[test]
+fn the_model_is_asked_once_more_unseen_by_the_client() {
+    for refused in [
+        INVALID.to_owned(),
+        format!("I will not run this:\n{CALL}\nIt adds."),
+        "<tool_call>\n{\"name\": \"add\", \"arguments\": {".to_owned(),
+        "!!!GADGET_START:add\n!!!ARG:a\nfive\n!!!GADGET_END".to_owned(),
+        format!("> {CALL}"),
+    ] {
+        // A native call, a call as text, and an answer.
+        for again in [native_call(), text(CALL)] {
+            let (recorded, rounds) = play(&json!({}), &[text(&refused), again]);
+            assert_eq!(recorded.readable(), [("add", "{\"a\":5}")], "{refused}");
+            assert_eq!((&recorded.content, rounds), (&refused, 2));
+            assert_eq!(recorded.finish_reason.as_deref(), Some("tool_calls"));
+        }
+        let (recorded, rounds) = play(&json!({}), &[text(&refused), text("It is 5.")]);
+        assert_eq!(recorded.content, format!("{refused}\nIt is 5."));
+        assert_eq!((recorded.calls.len(), rounds), (0, 2));
+        assert_eq!(recorded.finish_reason.as_deref(), Some("stop"));
+        // It is asked only once; what it writes then is text.
+        let all = [text(&refused), text(INVALID), text(CALL)];
+        let (recorded, rounds) = play(&json!({}), &all);
+        assert!(recorded.content.contains("five"), "{refused}");
+        assert_eq!((recorded.calls.len(), rounds, recorded.error), (0, 2, None));
+        assert_eq!(recorded.finish_reason.as_deref(), Some("stop"));
+    }
+}
+
+#[test]
+fn the_request_has_the_reply_and_a_message() {
+    let mut asked = asked(ClientApi::Chat, &request(&json!({"temperature": 0.5})));
+    let answers = [text(&format!("So:\n{INVALID}\n")), text("No.")];
+    let (.., sent) = played(&mut asked, &answers, 50);
+    let messages = sent["messages"].as_array().unwrap();
+    let [.., reply, message] = messages.as_slice() else {
+        panic!("{sent}");
+    };
+    assert_eq!(
+        *reply,
+        json!({"role": "assistant", "content": format!("So:\n{INVALID}")})
+    );
+    assert_eq!(message["role"], "user");
+    let message = message["content"].as_str().unwrap();
+    assert!(message.contains("looks like a tool call"), "{message}");
+    assert_eq!(
+        (&sent["temperature"], sent["tools"].is_array()),
+        (&json!(0.5), true)
+    );
+}
+
+#[test]
+fn a_whole_answer_is_asked_for_again_too() {
+    let message = |text: &str| json!({"role": "assistant", "content": text});
+    let mut asked = asked(ClientApi::Chat, &request(&json!({"stream": false})));
+    asked.feed(&completion(&message(INVALID), "stop"));
+    assert_eq!(asked.end(None), AskEnd::Again);
+    asked.feed(&completion(&message(CALL), "stop"));
+    assert_eq!(asked.end(None), AskEnd::Done);
+    let whole: Value = serde_json::from_slice(&asked.take()).unwrap();
+    let choice = &whole["choices"][0];
+    let call = &choice["message"]["tool_calls"][0]["function"];
+    assert_eq!(*call, json!({"name": "add", "arguments": "{\"a\":5}"}));
+    assert_eq!(choice["finish_reason"], "tool_calls");
+}
+
+/// Controls: the reply is the answer.
+#[test]
+fn nothing_else_is_asked_for_again() {
+    let quoted = |text: &str| json!({"messages": [{"role": "user", "content": format!("Read this:\n{text}")}]});
+    let never = text("Never read.");
+    let table = [
+        (json!({}), "It is 5.".to_owned()),
+        (json!({}), "Call `add` with {\"a\": 5}.".to_owned()),
+        (
+            json!({}),
+            "{\"name\": \"Alice\", \"arguments\": {}}".to_owned(),
+        ),
+        (json!({}), format!("<think>{INVALID}</think>\nDone.")),
+        // An echo, and calls that untrusted text mentions.
+        (quoted(CALL), CALL.to_owned()),
+        (quoted(CALL), INVALID.to_owned()),
+        (quoted(INVALID), format!("So:\n{INVALID}\nDone.")),
+        (
+            quoted("{\"name\": \"add\", \"arguments\": {\"a\": 5}}"),
+            "{\"name\": \"add\", \"arguments\": {\"a\": \"five\"}}".to_owned(),
+        ),
+    ];
+    for (fields, reply) in table {
+        let (recorded, rounds) = play(&fields, &[text(&reply), never.clone()]);
+        assert_eq!((&recorded.content, rounds), (&reply, 1), "{fields}");
+        assert_eq!(recorded.finish_reason.as_deref(), Some("stop"), "{reply}");
+    }
+    // A call has been sent, or the reply is truncated.
+    let call = json!({"tool_calls": [{"index": 0, "id": "call_abc", "type": "function",
+        "function": {"name": "now", "arguments": "{}"}}]});
+    let both = stream(&[json!({"content": INVALID}), call], "tool_calls");
+    assert_eq!(play(&json!({}), &[both, never.clone()]).1, 1);
+    let cut = stream(&[json!({"content": INVALID})], "length");
+    assert_eq!(play(&json!({}), &[cut, never]).1, 1);
+}
