@@ -140,7 +140,7 @@ fn the_text_null_is_absent_where_it_is_in_json_and_no_string_fits() {
             let chunks: Vec<&str> = text
                 .as_bytes()
                 .chunks(size)
-                .map(|one| str::from_utf8(one).expect("ASCII"))
+                .map(|one| std::str::from_utf8(one).expect("ASCII"))
                 .collect();
             let streamed = stream_all(
                 chunks,

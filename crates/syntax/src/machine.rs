@@ -103,7 +103,7 @@ impl Wait {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum State {
     Leading {
-        /// Whether it is the beginning of the text, where invisible characters are skipped too.
+        /// Whether invisible characters are skipped too, as at the beginning of the input.
         is_first: bool,
     },
     Text,

@@ -203,7 +203,7 @@ fn check_reports_what_run_rejects() {
         ),
         (
             format!(
-                "{}{end}<think>{}{end}</think>{}{end}",
+                "{}{end}So <think>{}{end}</think>{}{end}",
                 look("a"),
                 look("b"),
                 look("c")
