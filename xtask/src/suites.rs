@@ -62,9 +62,9 @@ const SELECTION: &str = "--workspace --exclude plaincall-table --exclude plainca
 /// The packages of the second build: without the first, so that their features do not compile it again.
 const REST: &str = "--package plaincall-table --package plaincall-restate --package plaincall-python --package plaincall-decisions --features plaincall-decisions/tables";
 
-/// The share of random cases that the ordinary run has: about a quarter of those of `--all`.
+/// The share of random cases that the ordinary run has: about a third of those of `--all`.
 const SHARE: [(&str, &str); 3] = [
-    ("CASES_DIVISOR", "4"),
+    ("CASES_DIVISOR", "3"),
     ("PROPTEST_CASES", "64"),
     ("ORACLE_CASES", "200000"),
 ];

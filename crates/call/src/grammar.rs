@@ -100,6 +100,7 @@ pub fn grammar<'t>(
             json_depth: 0,
             repeated: None,
             lines_left: MOST_LINES,
+            lines_size: 0,
             escapes: &escapes,
             is_self_closing: dialect.is_self_closing(),
         };
@@ -107,14 +108,12 @@ pub fn grammar<'t>(
             Syntax::Block => values.arguments().map(Form::Block),
             Syntax::Emoji => values.emoji_form(tool).map(Form::Emoji),
         };
-        let form = form.filter(|_| free_text.accepts(&format!("{}:", tool.name)));
-        let form = form.ok_or_else(|| GrammarError::NoCall {
-            tool: tool.name.clone(),
-        })?;
         let form_size = match &form {
-            Form::Block(lines) => lines.size(),
-            Form::Emoji(form) => form.size(),
+            Some(Form::Block(lines)) => lines.size(),
+            Some(Form::Emoji(form)) => form.size(),
+            None => 0,
         };
+        let form_size = form_size.max(values.lines_size);
         let own = form_size.saturating_add(rules.size() - rules_before);
         largest = largest.max((own, &tool.name));
         size += form_size;
@@ -125,6 +124,10 @@ pub fn grammar<'t>(
                 most: MOST_PARTS,
             });
         }
+        let form = form.filter(|_| free_text.accepts(&format!("{}:", tool.name)));
+        let form = form.ok_or_else(|| GrammarError::NoCall {
+            tool: tool.name.clone(),
+        })?;
         calls.push(CallForm {
             name: tool.name.clone(),
             form,

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use plaincall_syntax::{
-    ByteEvents, ByteParser, Dialect, DialectError, Event, EventKind, Piece, Slot, Syntax,
+    ByteEvents, ByteParser, Dialect, DialectError, Event, EventKind, Piece, Slot, Syntax, is_blank,
 };
 
 use crate::call_error::CallError;
@@ -224,6 +224,16 @@ impl<T: ToolLookup> ReplyReader<T> {
     /// Decides about a close marker of reasoning that is the last text so far, as if its line ended here. For replies that are
     /// known as a whole before any of their calls is used.
     pub fn end_line(&mut self) -> Option<ReplyItem<'static>> {
+        // Text that may still become a marker follows in the same line.
+        let held = self.parser.clone().into_iter().flat_map(ByteParser::finish);
+        let is_last = held.into_iter().all(|event| match event.kind {
+            EventKind::Text(held) => held.chars().all(is_blank),
+            _ => true,
+        });
+        is_last.then(|| self.decide_line()).flatten()
+    }
+
+    fn decide_line(&mut self) -> Option<ReplyItem<'static>> {
         let stray = self.state.collector.finish();
         self.state.maybe_reasoning(stray)
     }
@@ -237,7 +247,7 @@ impl<T: ToolLookup> ReplyReader<T> {
                 self.state
                     .take(&event, collected, stop, &self.tools, &mut items);
             }
-            items.extend(self.end_line());
+            items.extend(self.decide_line());
             items.extend(self.state.end_text());
         }
         ReplyEnd {

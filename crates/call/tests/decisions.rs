@@ -81,6 +81,10 @@ impl<'t> Case<'t> {
         for piece in self.text.as_bytes().chunks(size) {
             items.extend(reader.feed(piece).map(ReplyItem::into_owned));
         }
+        if size >= self.text.len() {
+            // As where a reply is known as a whole before its calls are used.
+            items.extend(reader.end_line());
+        }
         items.extend(reader.finish(self.stop).items);
         let mut calls = Vec::new();
         for item in items {

@@ -39,6 +39,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
+use std::thread::available_parallelism;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_LENGTH, ORIGIN};
@@ -69,6 +70,9 @@ use crate::server::upstream::Routes;
 pub use crate::server::upstream::Upstream;
 pub use plaincall_wire::ReplayError;
 
+/// The number of long bodies that are read at the same time. Each may take a hundred megabytes.
+const LONG_BODIES: usize = 2;
+
 /// The settings that apply to a request until it ends, even if [`Gateway::reload`] replaces them meanwhile.
 pub(crate) struct Shared {
     config: GatewayConfig,
@@ -89,7 +93,8 @@ pub(crate) struct Process {
     requests: Arc<Semaphore>,
     /// One permit for each byte of all request bodies.
     body_limits: Arc<Semaphore>,
-    long_reads: LongReads,
+    long_bodies: LongReads,
+    long_replies: LongReads,
     is_draining: AtomicBool,
     /// Becomes `true` when active requests are cancelled.
     is_stopped: watch::Sender<bool>,
@@ -137,18 +142,21 @@ impl Gateway {
     /// Creates a gateway. Sends nothing to the model server yet.
     ///
     /// # Errors
-    /// Returns an error if the configuration is invalid.
+    /// Returns an error if the configuration is invalid, or if the system gives no thread or no random numbers.
     pub fn new(config: GatewayConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let fresh = Fresh::new()
             .map_err(|error| ConfigError(format!("no random numbers from the system: {error}")))?;
+        let no_thread = |error| ConfigError(format!("cannot start a thread: {error}"));
+        let half = available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
         let process = Arc::new(Process {
             fresh,
             metrics: Metrics::default(),
             known_prompts: KnownPrompts::default(),
             requests: Arc::new(Semaphore::new(config.limits.concurrent)),
             body_limits: Arc::new(Semaphore::new(config.limits.bodies)),
-            long_reads: LongReads::new(),
+            long_bodies: LongReads::start(LONG_BODIES).map_err(no_thread)?,
+            long_replies: LongReads::start(half).map_err(no_thread)?,
             is_draining: AtomicBool::new(false),
             is_stopped: watch::Sender::new(false),
         });

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use plaincall_testkit::cases::{Playing, cases};
+use plaincall_testkit::cases::{Playing, all_cases};
 
 use crate::decision::Seen;
 use crate::differences::{ALLOWED, Comparison, Difference, Disagreement, KNOWN};
@@ -92,7 +92,7 @@ fn every_entry_point_decides_alike() {
             &with_effects
         }
     };
-    let numbers = cases("DECISIONS", SHARE);
+    let numbers = all_cases("DECISIONS", SHARE);
     let is_share = numbers.start == 0 && numbers.end >= SHARE;
     let mut found: BTreeMap<Disagreement, (u32, String)> = BTreeMap::new();
     let mut needed = Vec::new();

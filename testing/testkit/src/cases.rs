@@ -14,11 +14,18 @@ use std::ops::Range;
 /// # Panics
 /// Panics if a variable is not a number.
 pub fn cases(name: &str, usual: u64) -> Range<u64> {
+    all_cases(name, usual.div_ceil(divisor()))
+}
+
+/// Like [`cases`], but [`divisor`] does not divide the number.
+///
+/// # Panics
+/// Panics if a variable is not a number.
+pub fn all_cases(name: &str, usual: u64) -> Range<u64> {
     if let Some(case) = number(&format!("{name}_CASE")) {
         return case..case + 1;
     }
-    let share = || usual.div_ceil(divisor());
-    0..number(&format!("{name}_CASES")).unwrap_or_else(share)
+    0..number(&format!("{name}_CASES")).unwrap_or(usual)
 }
 
 /// Returns by how much the cases of all tests are divided, 1 by default: the environment variable `CASES_DIVISOR`.

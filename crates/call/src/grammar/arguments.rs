@@ -103,6 +103,9 @@ impl<'s> SchemaValues<'_, 's> {
     }
 
     fn value(&mut self, place: &Place<'_>, allowed: &AllowedValues<'s>) -> Option<Lines> {
+        if self.is_too_large() {
+            return None;
+        }
         self.lines_left = self.lines_left.saturating_sub(1);
         let mut text = false;
         let mut strings: Vec<&Alternative<'s>> = Vec::new();
@@ -156,6 +159,9 @@ impl<'s> SchemaValues<'_, 's> {
             _ if patterns.is_empty() => None,
             _ => Some(ArgumentValue::Pattern(Pattern::choice(patterns))),
         };
+        if let Some(ArgumentValue::Pattern(value)) = &value {
+            self.lines_size = self.lines_size.saturating_add(value.size());
+        }
         let pointer = place.pointer.to_owned();
         let argument = value.map(|value| Lines::Argument { pointer, value });
         Lines::choice(argument.into_iter().chain(options).collect())

@@ -95,6 +95,8 @@ pub(super) struct SchemaValues<'v, 's> {
     pub(super) repeated: Option<(String, String)>,
     /// How many more pointer lines the tool may have. Then objects and lists are JSON.
     pub(super) lines_left: usize,
+    /// The number of parts of its pointer lines so far.
+    pub(super) lines_size: usize,
     /// Whether ` /]` ends an emoji call.
     pub(super) is_self_closing: bool,
     /// In an escaped dialect: the beginnings of escapes, which listed texts must not contain.
@@ -102,6 +104,10 @@ pub(super) struct SchemaValues<'v, 's> {
 }
 
 impl<'s> SchemaValues<'_, 's> {
+    pub(super) fn is_too_large(&self) -> bool {
+        self.rules.size().saturating_add(self.lines_size) > MOST_PARTS
+    }
+
     /// Returns the texts of the scalars and of the listed values of an alternative at a location.
     pub(super) fn scalars(
         &mut self,
@@ -145,7 +151,7 @@ impl<'s> SchemaValues<'_, 's> {
 
     /// Returns the values as JSON on one line; `None` if there are none. Once the rules are too large, reads no further schemas.
     pub(super) fn json(&mut self, pointer: &str, allowed: &AllowedValues<'s>) -> Option<Pattern> {
-        if self.rules.size() > MOST_PARTS {
+        if self.is_too_large() {
             return Some(self.rules.any_json());
         }
         let options = allowed.alternatives.iter();

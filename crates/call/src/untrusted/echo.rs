@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
+use crate::text_type::is_null_or_none;
 use crate::untrusted::Untrusted;
 use crate::untrusted::normalized::{
     NoSteps, Normalized, Patterns, Searchable, Sought, Steps, possible_names,
@@ -151,13 +152,9 @@ impl EchoGuard {
     pub fn echo_of(&mut self, call: &ToolCall) -> Option<Echo> {
         let mention = self.mentions(&call.name)?;
         let mut sought = self.sought(&call.name, &call.arguments);
-        for word in call
-            .raw_args
-            .as_deref()
-            .unwrap_or_default()
-            .split_whitespace()
-        {
-            sought.value(word, &self.patterns);
+        let line = call.raw_args.as_deref().unwrap_or_default();
+        for word in line.split_whitespace() {
+            self.add_scalar(word, &mut sought);
         }
         self.add_value(call.body().unwrap_or_default(), &mut sought);
         self.find(&sought, mention)
@@ -241,7 +238,7 @@ impl EchoGuard {
         let is_json = text.trim_start().starts_with(['{', '['])
             && serde_json::from_str::<IgnoredAny>(text).is_ok();
         if !is_json {
-            return sought.value(text, &self.patterns);
+            return self.add_scalar(text, sought);
         }
         let mut rest = text;
         while let Some(at) = rest.find(|c: char| !c.is_whitespace() && !"{}[],:".contains(c)) {
@@ -254,9 +251,16 @@ impl EchoGuard {
             };
             let (value, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
             if !behind.trim_start().starts_with(':') {
-                sought.value(value.trim_matches('"'), &self.patterns);
+                self.add_scalar(value.trim_matches('"'), sought);
             }
             rest = behind;
+        }
+    }
+
+    /// Adds a value that is not JSON of several. A call means the same without null, so null is not looked for.
+    fn add_scalar(&self, text: &str, sought: &mut Sought) {
+        if !is_null_or_none(text) {
+            sought.value(text, &self.patterns);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The threads that read long bodies and long replies, so that no other request waits for them.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use plaincall_wire::openai::ErrorObject;
@@ -10,25 +11,27 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::error::GatewayError;
 
-/// The number of threads. Each keeps megabytes, and a body may take a hundred while it is parsed.
-const THREADS: usize = 2;
-
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads, which start with the first job and end with this value. The threads of the runtime would not do: it starts more of
-/// them than are needed, and each keeps its memory.
+/// A few threads, which end with this value. Each keeps megabytes; the runtime would start more of its own than are needed.
 pub(in crate::server) struct LongReads {
     /// One permit for each thread, so there are never more jobs.
     permits: Arc<Semaphore>,
-    jobs: OnceLock<Sender<Job>>,
+    jobs: Sender<Job>,
 }
 
 impl LongReads {
-    pub(in crate::server) fn new() -> Self {
-        Self {
-            permits: Arc::new(Semaphore::new(THREADS)),
-            jobs: OnceLock::new(),
+    /// Starts so many threads.
+    pub(in crate::server) fn start(threads: usize) -> io::Result<Self> {
+        let (jobs, receiver) = channel();
+        let receiver = Arc::new(Mutex::new(receiver));
+        for _ in 0..threads {
+            let receiver = Arc::clone(&receiver);
+            let builder = thread::Builder::new().name("long reads".to_owned());
+            builder.spawn(move || work(&receiver))?;
         }
+        let permits = Arc::new(Semaphore::new(threads));
+        Ok(Self { permits, jobs })
     }
 
     /// Waits for a thread.
@@ -49,9 +52,8 @@ impl LongReads {
             // A client that has left does not receive it.
             let _ = done.send(result);
         });
-        let sent = self.jobs.get_or_init(start).send(job);
-        let result = match sent {
-            // A runtime whose clock is paused lets time pass while it waits for threads that are not its own.
+        let result = match self.jobs.send(job) {
+            // A runtime with a paused clock, as in tests, lets time pass unless a thread of its own waits.
             Ok(()) => tokio::task::spawn_blocking(|| result.blocking_recv().ok()).await,
             Err(_) => Ok(None),
         };
@@ -60,20 +62,6 @@ impl LongReads {
             GatewayError::new(500, ErrorObject::new("gateway_error", words))
         })
     }
-}
-
-/// Starts the threads. If none can be started, sending a job fails.
-fn start() -> Sender<Job> {
-    let (sender, receiver) = channel();
-    let receiver = Arc::new(Mutex::new(receiver));
-    for _ in 0..THREADS {
-        let receiver = Arc::clone(&receiver);
-        let builder = thread::Builder::new().name("long reads".to_owned());
-        if builder.spawn(move || work(&receiver)).is_err() {
-            break;
-        }
-    }
-    sender
 }
 
 fn work(jobs: &Mutex<Receiver<Job>>) {
@@ -94,7 +82,7 @@ mod tests {
     use std::thread::{self, ThreadId};
     use std::time::Duration;
 
-    use super::{LongReads, THREADS};
+    use super::LongReads;
 
     #[tokio::test]
     async fn other_requests_do_not_wait_for_long_work() {
@@ -102,12 +90,13 @@ mod tests {
         // The only thread of the runtime must run this while the work below waits for it.
         tokio::spawn(async move { other.send(()) });
         let work = move || done.recv_timeout(Duration::from_mins(1));
-        assert_eq!(LongReads::new().run(None, work).await.unwrap(), Ok(()));
+        let reads = LongReads::start(1).unwrap();
+        assert_eq!(reads.run(None, work).await.unwrap(), Ok(()));
     }
 
     #[tokio::test]
     async fn the_same_few_threads_do_all_work_also_after_a_panic() {
-        let reads = LongReads::new();
+        let reads = LongReads::start(2).unwrap();
         let mut threads: HashSet<ThreadId> = HashSet::new();
         for number in 0..20 {
             let permit = reads.permit().await;
@@ -120,6 +109,6 @@ mod tests {
                 Err(error) => assert_eq!((number % 5, error.status), (0, 500)),
             }
         }
-        assert!(threads.len() <= THREADS, "{threads:?}");
+        assert!(threads.len() <= 2, "{threads:?}");
     }
 }

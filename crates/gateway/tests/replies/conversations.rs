@@ -14,7 +14,7 @@ use plaincall_gateway::translation::{Caller, ReplyPlan, ToolCache, Translation, 
 use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, ReasoningSpan, Secret};
 use plaincall_syntax::{Dialect, Escaper};
 use plaincall_testkit::arbitrary_texts::Random;
-use plaincall_testkit::cases::{Playing, cases};
+use plaincall_testkit::cases::{Playing, all_cases};
 use plaincall_testkit::schema_calls::{Choices, sample, schema};
 use plaincall_testkit::strict_client::Recorded;
 use plaincall_testkit::untrusted::{chunks, markers_in};
@@ -520,7 +520,7 @@ fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Ta
 #[test]
 fn conversations_are_translated_faithfully() {
     let mut tally = Tally::default();
-    let cases = cases("GATEWAY", 60);
+    let cases = all_cases("GATEWAY", 60);
     let count = cases.end - cases.start;
     for seed in cases {
         let _playing = Playing::new("GATEWAY", seed);

@@ -137,11 +137,18 @@ fn too_large_a_grammar_is_an_error() {
         let required: Vec<&String> = properties.keys().collect();
         schema = json!({"type": "object", "required": required, "properties": properties.clone()});
     }
-    let error = made(&[tool("deep", &schema)]).err().unwrap();
-    assert!(
-        error.to_string().contains("the largest tool is `deep`"),
-        "{error}"
-    );
+    // Each of many parameters has a long list.
+    let listed: Vec<String> = (0..1000).map(|number| format!("value {number}")).collect();
+    let parameter = json!({"$ref": "#/$defs/listed"});
+    let names = (0..2000).map(|index| (format!("p{index}"), parameter.clone()));
+    let properties: serde_json::Map<String, Value> = names.collect();
+    let wide =
+        json!({"type": "object", "properties": properties, "$defs": {"listed": {"enum": listed}}});
+    for (name, schema) in [("deep", schema), ("wide", wide)] {
+        let error = made(&[tool(name, &schema)]).err().unwrap().to_string();
+        let expected = format!("the largest tool is `{name}`");
+        assert!(error.contains(&expected), "{error}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plaincall_agent::plaincall::log::read_log;
 use plaincall_testkit::arbitrary_texts::Random;
-use plaincall_testkit::cases::cases;
+use plaincall_testkit::cases::all_cases;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
@@ -57,7 +57,7 @@ fn process() {
 async fn random_subagents_are_killed_and_continue() {
     let mut playing = JoinSet::new();
     let (mut tally, mut failed) = (Tally::default(), Vec::new());
-    let mut cases = cases("KILL", 8);
+    let mut cases = all_cases("KILL", 8);
     loop {
         while playing.len() < AT_ONCE
             && let Some(case) = cases.next()

@@ -77,11 +77,11 @@ impl Reply {
                             scan = Some(start);
                             return Ok(());
                         }
-                        start.send(send).and_then(|()| send(bytes))
+                        start.send(false, send).and_then(|()| send(bytes))
                     }
                 });
                 let result = match scan {
-                    Some(start) => start.send(send).and(result),
+                    Some(start) => start.send(result.is_ok(), send).and(result),
                     None => result,
                 };
                 if let Err(failure) = result {
@@ -230,14 +230,19 @@ impl ScannedStart {
         true
     }
 
-    /// Passes all of it to `send`: everything up to the last stray close marker in one piece.
-    fn send(mut self, mut send: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
+    /// Passes all of it to `send`: everything up to the last stray close marker in one piece. `is_whole` if it is the whole text.
+    fn send(
+        mut self,
+        is_whole: bool,
+        mut send: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let closed = self.parser.finish().filter_map(|event| stray_close(&event));
         let closed = closed.last().unwrap_or(self.closed);
         // The rest of its line shows whether it counts.
         let line = self.text.get(closed..).unwrap_or_default();
         let rest_of_line = memchr::memchr(b'\n', line).map(|end| end + 1);
-        if closed > 0 && rest_of_line.is_none() && line.trim_ascii().is_empty() {
+        let is_blank = line.iter().all(|byte| matches!(byte, b' ' | b'\t'));
+        if is_whole && closed > 0 && rest_of_line.is_none() && is_blank {
             // The end of the text ends the line, and no call may start before that.
             self.text.push(b'\n');
         }

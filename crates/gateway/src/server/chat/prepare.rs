@@ -53,7 +53,7 @@ pub(in crate::server) async fn without_blocking<T: Send + 'static>(
         return Ok(work());
     }
     let wait = shared.config.timeouts.body;
-    let threads = &shared.process.long_reads;
+    let threads = &shared.process.long_bodies;
     let Ok(permit) = tokio::time::timeout(wait, threads.permit()).await else {
         let words = "too many large requests: try again soon";
         return Err(overloaded(words));
@@ -73,7 +73,7 @@ pub(in crate::server) async fn read_reply<T: Send + 'static>(
     if !asked.takes_long(bytes) {
         return Ok(work(&mut asked));
     }
-    let threads = &shared.process.long_reads;
+    let threads = &shared.process.long_replies;
     let permit = threads.permit().await;
     threads.run(permit, move || work(&mut asked)).await
 }
