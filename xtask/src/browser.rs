@@ -16,7 +16,7 @@ const RECORDS: &str = "crates/cli/tests/show/records";
 
 pub(crate) const CHROMIUM: &str = "Chromium";
 /// The option for Node's tests: only a test that hangs takes so long, in milliseconds.
-pub(crate) const PATIENCE: &str = "--test-timeout=600000";
+pub(crate) const PATIENCE: &str = "--test-timeout=1800000";
 
 pub(crate) fn jobs() -> Vec<Job> {
     vec![
