@@ -49,7 +49,8 @@ fn play(fields: &Value, answers: &[Vec<u8>]) -> (Recorded, usize) {
         assert_eq!(asked.counts().repair_rounds, rounds as u64 - 1);
         (recorded, rounds)
     });
-    let [first, ..] = found;
+    let [first, others @ ..] = found;
+    assert_eq!(others, [first.clone(), first.clone()], "the pieces matter");
     first
 }
 
