@@ -417,8 +417,11 @@ impl<O: ResponseSink> Reply<O> {
     }
 
     fn think(&mut self, thought: &str) {
-        if !thought.is_empty() && self.repairs == 0 {
-            self.end_native_text(true);
+        if thought.is_empty() {
+            return;
+        }
+        self.end_native_text(true);
+        if self.repairs == 0 {
             self.flush();
             self.round.text.gap();
             self.out.reasoning(self.reasoning_name, thought);

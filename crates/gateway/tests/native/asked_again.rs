@@ -155,3 +155,21 @@ fn nothing_else_is_asked_for_again() {
     let cut = stream(&[json!({"content": INVALID})], "length");
     assert_eq!(play(&json!({}), &[cut, never]).1, 1);
 }
+
+/// Reasoning that the client does not see ends calls all the same.
+#[test]
+fn reasoning_in_the_second_reply_ends_what_comes_before_it() {
+    let thought = json!({"reasoning_content": "Done."});
+    let answer = json!({"content": "It is 5."});
+    let as_text = stream(&[json!({"content": CALL}), thought.clone(), answer], "stop");
+    let call = json!({"tool_calls": [{"index": 0, "id": "call_abc", "type": "function",
+        "function": {"name": "add", "arguments": "{\"a\":5}"}}]});
+    // Directly after a call, it would count as truncated.
+    let without_reason = stream(&[call, thought], "");
+    for second in [as_text, without_reason] {
+        let (recorded, _) = play(&json!({}), &[text(INVALID), second]);
+        assert_eq!(recorded.readable(), [("add", "{\"a\":5}")]);
+        assert_eq!(recorded.finish_reason.as_deref(), Some("tool_calls"));
+        assert_eq!(recorded.reasoning, "");
+    }
+}
