@@ -119,9 +119,6 @@ impl<O: ResponseSink> Reply<O> {
         if !text.is_empty() {
             self.end_native_call();
         }
-        if self.lacks_call() {
-            self.record(text);
-        }
         let Some(reader) = &mut self.native.reader else {
             if !text.is_empty() {
                 self.send_text(text);
@@ -164,6 +161,14 @@ impl<O: ResponseSink> Reply<O> {
     /// Holds calls and the white space after them; other text sends them.
     fn hold_rescued(&mut self, found: Vec<Rescued>) {
         for one in found {
+            if let Rescued::Reasoning(thought) = &one {
+                self.send_rescued(None);
+                self.send_marked_reasoning(thought);
+                continue;
+            }
+            if self.lacks_call() {
+                self.record(one.source());
+            }
             let is_held = match &one {
                 Rescued::Text(text) => text.trim().is_empty() && !self.native.rescued.is_empty(),
                 _ => true,
@@ -174,6 +179,15 @@ impl<O: ResponseSink> Reply<O> {
             }
             self.send_rescued(None);
             self.send_native_text(one.source());
+        }
+    }
+
+    /// Sends reasoning that is in the text, with its markers, except that of a repair round.
+    fn send_marked_reasoning(&mut self, thought: &str) {
+        if self.repairs == 0 {
+            self.send_blank();
+            self.native.is_at_edge = false;
+            self.out.content(thought);
         }
     }
 

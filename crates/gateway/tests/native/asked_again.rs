@@ -173,3 +173,26 @@ fn reasoning_in_the_second_reply_ends_what_comes_before_it() {
         assert_eq!(recorded.reasoning, "");
     }
 }
+
+#[test]
+fn the_markers_of_reasoning_are_not_sent_again() {
+    let thinking = |reply: &str| text(&format!("\n<think>Shall I?</think>\n{reply}"));
+    let refused = format!("I add.\n{INVALID}");
+    let answers = [thinking(&refused), thinking("It is 5.")];
+    let (recorded, rounds) = play(&json!({}), &answers);
+    // The client gets the first reply unchanged.
+    let first = format!("\n<think>Shall I?</think>\n{refused}");
+    assert_eq!(
+        (rounds, recorded.content),
+        (2, format!("{first}\n\n\nIt is 5."))
+    );
+    let mut asked = asked(ClientApi::Chat, &request(&json!({})));
+    let (.., sent) = played(&mut asked, &answers, 3);
+    let messages = sent["messages"].as_array().unwrap();
+    let reply = &messages[messages.len() - 2];
+    assert_eq!(reply["content"], format!("\n\n{refused}"));
+    // The second reply may repeat the first, after other reasoning.
+    let repeated = text(&format!("<think>Hm.</think>{refused}\nIt is 5."));
+    let (recorded, _) = play(&json!({}), &[text(&refused), repeated]);
+    assert_eq!(recorded.content, format!("{refused}\nIt is 5."));
+}
