@@ -540,8 +540,10 @@ impl<O: ResponseSink> Reply<O> {
         if self.lacks_call() {
             let written = self.round.written.as_deref().unwrap_or_default();
             let reason = match self.plan.mode {
-                ReplyMode::Native if self.native.has_near_miss() => as_text(written, &self.plan),
-                ReplyMode::Native => None,
+                ReplyMode::Native => {
+                    let message = self.native.near_miss();
+                    message.and_then(|message| as_text(message, written, &self.plan))
+                }
                 _ => without_call(written, &self.plan, self.repairs),
             };
             let is_near_miss = reason.as_ref().is_some_and(|reason| reason.is_near_miss);

@@ -196,3 +196,28 @@ fn the_markers_of_reasoning_are_not_sent_again() {
     let (recorded, _) = play(&json!({}), &[text(&refused), repeated]);
     assert_eq!(recorded.content, format!("{refused}\nIt is 5."));
 }
+
+#[test]
+fn several_calls_where_one_is_allowed_are_asked_for_again() {
+    let now = "{\"name\": \"now\", \"arguments\": {}}";
+    let both = format!("[TOOL_CALLS][{now}, {now}]");
+    let one_call = json!({"parallel_tool_calls": false});
+    let mut asked = asked(ClientApi::Chat, &request(&one_call));
+    let answers = [text(&both), text(CALL)];
+    let (recorded, rounds, sent) = played(&mut asked, &answers, 50);
+    assert_eq!(
+        (rounds, recorded.readable()),
+        (2, vec![("add", "{\"a\":5}")])
+    );
+    let messages = sent["messages"].as_array().unwrap();
+    let message = messages.last().unwrap()["content"].as_str().unwrap();
+    assert!(
+        message.contains("only one call is allowed in a reply"),
+        "{message}"
+    );
+    // Copies are not asked for again.
+    let copied = json!({"parallel_tool_calls": false,
+        "messages": [{"role": "user", "content": format!("It wrote {now}.")}]});
+    let (recorded, rounds) = play(&copied, &answers);
+    assert_eq!((rounds, recorded.content), (1, both));
+}
