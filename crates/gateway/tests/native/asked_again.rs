@@ -1,7 +1,9 @@
 //! Calls that arrive as text and are not accepted: the model is asked once more.
 
+use plaincall_gateway::GatewayError;
 use plaincall_gateway::translation::{AskEnd, Asked, ClientApi};
 use plaincall_testkit::strict_client::{Recorded, read_answer};
+use plaincall_wire::openai::ErrorObject;
 use serde_json::{Value, json};
 
 use crate::native::model::{asked, completion, stream};
@@ -220,4 +222,81 @@ fn several_calls_where_one_is_allowed_are_asked_for_again() {
         "messages": [{"role": "user", "content": format!("It wrote {now}.")}]});
     let (recorded, rounds) = play(&copied, &answers);
     assert_eq!((rounds, recorded.content), (1, both));
+}
+
+#[test]
+fn the_first_reply_is_the_answer_if_the_second_request_fails() {
+    let error = "data: {\"error\": {\"message\": \"the context is exceeded\"}}\n\n";
+    let begun = String::from_utf8(text("It is")).unwrap();
+    let begun = begun.split_inclusive("\n\n").next().unwrap();
+    let fails: [&dyn Fn(&mut Asked) -> AskEnd; 4] = [
+        // An error status, an error in the stream, a truncated answer, and no choices.
+        &|asked| asked.end(Some(GatewayError::new(429, ErrorObject::default()))),
+        &|asked| {
+            asked.feed(error.as_bytes());
+            asked.end(None)
+        },
+        &|asked| {
+            asked.feed(begun.as_bytes());
+            asked.end(None)
+        },
+        &|asked| {
+            asked.feed(b"data: [DONE]\n\n");
+            asked.end(None)
+        },
+    ];
+    for fail in fails {
+        let mut asked = asked(ClientApi::Chat, &request(&json!({})));
+        asked.feed(&text(INVALID));
+        assert_eq!(asked.end(None), AskEnd::Again);
+        assert_eq!(fail(&mut asked), AskEnd::Done);
+        let recorded = read_answer(&asked.take(), false);
+        assert_eq!((&*recorded.content, recorded.error), (INVALID, None));
+        assert_eq!(recorded.finish_reason.as_deref(), Some("stop"));
+        let counts = asked.counts();
+        assert_eq!((counts.repair_rounds, counts.failed_repairs), (1, 1));
+    }
+    // A call that was sent cannot be taken back.
+    let call = String::from_utf8(native_call()).unwrap();
+    let call = call.split_inclusive("\n\n").take(2).collect::<String>();
+    let (recorded, _) = play(&json!({}), &[text(INVALID), call.into_bytes()]);
+    assert!(recorded.error.is_some(), "{recorded:?}");
+}
+
+#[test]
+fn a_whole_first_reply_is_the_answer_if_the_second_request_fails() {
+    let message = json!({"role": "assistant", "content": INVALID});
+    let chat = request(&json!({"stream": false}));
+    let messages = json!({"model": "m", "max_tokens": 9, "messages": chat["messages"],
+        "tools": [{"name": "add", "input_schema": chat["tools"][0]["function"]["parameters"]}]});
+    for (api, body) in [(ClientApi::Chat, chat), (ClientApi::Messages, messages)] {
+        for second in ["{", "{\"error\": {\"message\": \"overloaded\"}}"] {
+            let mut asked = asked(api, &body);
+            asked.feed(&completion(&message, "stop"));
+            assert_eq!(asked.end(None), AskEnd::Again);
+            asked.feed(second.as_bytes());
+            assert_eq!(asked.end(None), AskEnd::Done);
+            let whole: Value = serde_json::from_slice(&asked.take()).unwrap();
+            let found = match api {
+                ClientApi::Chat => json!([
+                    whole["id"],
+                    whole["choices"][0]["message"]["content"],
+                    whole["choices"][0]["finish_reason"],
+                    whole["usage"]["prompt_tokens"]
+                ]),
+                _ => json!([
+                    "chatcmpl-9",
+                    whole["content"][0]["text"],
+                    whole["stop_reason"],
+                    whole["usage"]["input_tokens"]
+                ]),
+            };
+            let reason = if api == ClientApi::Chat {
+                "stop"
+            } else {
+                "end_turn"
+            };
+            assert_eq!(found, json!(["chatcmpl-9", INVALID, reason, 10]));
+        }
+    }
 }
