@@ -14,7 +14,7 @@ pub(crate) struct LeadingReasoning {
     position: Position,
     /// The text read so far of a marker that may continue in the next event.
     begun: String,
-    /// Whether the current call began inside reasoning, so that its end is none.
+    /// Whether the current call began inside reasoning, so its end does not count.
     is_call_inside: bool,
 }
 

@@ -57,7 +57,7 @@ pub struct RescueReader<T> {
     /// Reads the calls in our own syntaxes, and decides about them.
     own: ReplyReader<T>,
     state: State,
-    /// Whether text that has been flushed looks like a call and is none.
+    /// Whether text that has been flushed looks like a call but is not a call.
     has_near_miss: bool,
 }
 
@@ -93,6 +93,8 @@ struct OwnCall {
 pub enum Rescued {
     /// Text.
     Text(String),
+    /// Reasoning, and the markers around it.
+    Reasoning(String),
     /// One or more calls.
     Calls {
         /// Their text, with the end of its last line.
@@ -106,7 +108,7 @@ impl Rescued {
     /// Returns the text of this part, as the model wrote it.
     pub fn source(&self) -> &str {
         match self {
-            Self::Text(text) => text,
+            Self::Text(text) | Self::Reasoning(text) => text,
             Self::Calls { source, .. } => source,
         }
     }
@@ -200,7 +202,7 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
     }
 
     /// Returns whether a part of the text that has been flushed looks like a call of an offered tool, or like the beginning of a
-    /// call, and is none.
+    /// call, but is not a call.
     pub const fn has_near_miss(&self) -> bool {
         self.has_near_miss
     }
@@ -271,7 +273,11 @@ impl State {
             // The markers of reasoning, and reasoning.
             _ if !source.is_empty() => {
                 self.others(Candidates::finish, tools);
-                self.text(source);
+                self.release();
+                match self.found.last_mut() {
+                    Some(Rescued::Reasoning(before)) => before.push_str(source),
+                    _ => self.found.push(Rescued::Reasoning(source.to_owned())),
+                }
             }
             _ => {}
         }
@@ -369,7 +375,7 @@ impl State {
         self.others(Candidates::finish, tools);
         let is_over = self.held.iter().all(|one| match one {
             Rescued::Text(text) => rest_of_tokens(text) == Some(""),
-            Rescued::Calls { .. } => true,
+            _ => true,
         });
         let ends_line = || {
             let last = self.held.last();

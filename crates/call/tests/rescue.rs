@@ -55,7 +55,10 @@ fn read<'t>(pieces: impl IntoIterator<Item = &'t str>) -> Vec<Rescued> {
     let mut joined: Vec<Rescued> = Vec::new();
     for one in found {
         match (joined.last_mut(), one) {
-            (Some(Rescued::Text(before)), Rescued::Text(text)) => before.push_str(&text),
+            (Some(Rescued::Text(before)), Rescued::Text(text))
+            | (Some(Rescued::Reasoning(before)), Rescued::Reasoning(text)) => {
+                before.push_str(&text);
+            }
             (_, one) => joined.push(one),
         }
     }
@@ -68,6 +71,9 @@ fn lines(found: &[Rescued]) -> String {
         match one {
             Rescued::Text(text) => {
                 let _ = writeln!(lines, "text {}", json!(text));
+            }
+            Rescued::Reasoning(text) => {
+                let _ = writeln!(lines, "reasoning {}", json!(text));
             }
             Rescued::Calls { calls, .. } => {
                 for call in calls {
@@ -83,7 +89,7 @@ fn lines(found: &[Rescued]) -> String {
 /// The text that was read: no byte of it is lost, and none is there twice.
 fn source(found: &[Rescued]) -> String {
     let sources = found.iter().map(|one| match one {
-        Rescued::Text(text) => text.as_str(),
+        Rescued::Text(text) | Rescued::Reasoning(text) => text.as_str(),
         Rescued::Calls { source, .. } => source,
         _ => "",
     });

@@ -22,6 +22,8 @@ pub struct Exchange<E = StreamedResponse> {
     pub(crate) reply: Reply<E>,
     /// The result, once the stream has reported its end.
     end: Option<Result<(), GatewayError>>,
+    /// A complete answer that is used if the repair round after it fails.
+    first: Option<ChatCompletion<'static>>,
 }
 
 impl<E: Encoder> Exchange<E> {
@@ -34,6 +36,7 @@ impl<E: Encoder> Exchange<E> {
             repeated: RepeatedChunk::default(),
             reply,
             end: None,
+            first: None,
         }
     }
 
@@ -86,14 +89,22 @@ impl<E: Encoder> Exchange<E> {
         let end = self.end.take();
         let end = end.unwrap_or_else(|| Err(error.unwrap_or_else(truncated)));
         let next = self.reply.end(end);
-        self.write_end(next)
+        self.write_end(next, None)
     }
 
-    fn write_end(&mut self, next: Next) -> Next {
+    fn write_end(&mut self, next: Next, answer: Option<ChatCompletion<'_>>) -> Next {
         match &next {
-            Next::Done => self.reply.sink_mut().done(),
+            Next::Done => {
+                let first = self.first.take();
+                let first = first.filter(|_| self.counts().failed_repairs > 0);
+                if let Some(answer) = first.or(answer) {
+                    self.reply.sink_mut().answer(answer);
+                }
+                self.reply.sink_mut().done();
+            }
             Next::Failed(error) => self.reply.sink_mut().error(error),
-            Next::Repair(_) => {}
+            Next::Repair(_) if self.reply.is_translated() => {}
+            Next::Repair(_) => self.first = answer.map(ChatCompletion::into_owned),
         }
         next
     }
@@ -101,10 +112,7 @@ impl<E: Encoder> Exchange<E> {
     /// Takes a complete answer, from a server that does not stream.
     pub fn whole(&mut self, completion: ChatCompletion<'_>) -> Next {
         let next = self.reply.whole(&completion);
-        if next == Next::Done {
-            self.reply.sink_mut().answer(completion);
-        }
-        self.write_end(next)
+        self.write_end(next, Some(completion))
     }
 
     /// Takes the bytes that can be sent to the client now.

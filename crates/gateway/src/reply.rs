@@ -88,6 +88,8 @@ pub struct Reply<O> {
     spent: Option<Usage<'static>>,
     usage: Option<Usage<'static>>,
     settled: Option<Next>,
+    /// The finish reason of the reply before a repair round.
+    first_reason: String,
     /// Whether the answer of the model server is not streamed.
     is_whole: bool,
     counts: Counts,
@@ -145,6 +147,7 @@ impl<O: ResponseSink> Reply<O> {
             spent: None,
             usage: None,
             settled: None,
+            first_reason: String::new(),
             is_whole: false,
             counts: plan.counts,
             out: HoldingSink::new(
@@ -305,7 +308,6 @@ impl<O: ResponseSink> Reply<O> {
         self.plan.may_repair()
     }
 
-    #[cfg(feature = "server")]
     pub(crate) fn is_translated(&self) -> bool {
         self.plan.mode != ReplyMode::Native
     }
@@ -372,8 +374,7 @@ impl<O: ResponseSink> Reply<O> {
         match (&self.settled, end) {
             (None, Ok(())) => self.finish(None),
             (None, Err(error)) => {
-                self.end_native_text(false);
-                self.settled = Some(Next::Failed(error));
+                self.fail(error);
             }
             (Some(_), _) => {}
         }
@@ -404,10 +405,20 @@ impl<O: ResponseSink> Reply<O> {
         next
     }
 
-    /// Ends the reply with an error, unless it is complete already.
+    /// Ends the reply with an error, unless it is complete already. In native mode, the reply before a repair round is the answer
+    /// then, if no call has been sent.
     fn fail(&mut self, error: GatewayError) -> Flow {
-        self.end_native_text(false);
-        self.settled.get_or_insert(Next::Failed(error));
+        if self.is_settled() {
+            return Flow::Stop;
+        }
+        if self.plan.mode == ReplyMode::Native && self.repairs > 0 && self.sent == 0 {
+            self.counts.failed_repairs += 1;
+            let reason = std::mem::take(&mut self.first_reason);
+            self.complete(&reason);
+        } else {
+            self.end_native_text(false);
+            self.settled = Some(Next::Failed(error));
+        }
         Flow::Stop
     }
 
@@ -417,8 +428,11 @@ impl<O: ResponseSink> Reply<O> {
     }
 
     fn think(&mut self, thought: &str) {
-        if !thought.is_empty() && self.repairs == 0 {
-            self.end_native_text(true);
+        if thought.is_empty() {
+            return;
+        }
+        self.end_native_text(true);
+        if self.repairs == 0 {
             self.flush();
             self.round.text.gap();
             self.out.reasoning(self.reasoning_name, thought);
@@ -536,24 +550,32 @@ impl<O: ResponseSink> Reply<O> {
         }
         if self.lacks_call() {
             let written = self.round.written.as_deref().unwrap_or_default();
-            let reason = match self.plan.mode {
-                ReplyMode::Native if self.native.has_near_miss() => as_text(written, &self.plan),
-                ReplyMode::Native => None,
+            let repair = match self.plan.mode {
+                ReplyMode::Native => {
+                    let message = self.native.near_miss();
+                    message.and_then(|message| as_text(message, written, &self.plan))
+                }
                 _ => without_call(written, &self.plan, self.repairs),
             };
-            let is_near_miss = reason.as_ref().is_some_and(|reason| reason.is_near_miss);
+            let is_near_miss = repair.as_ref().is_some_and(|repair| repair.is_near_miss);
             self.counts.near_misses += u64::from(is_near_miss);
             // In native mode, what is not a call is text.
             let may_be_text = self.plan.mode == ReplyMode::Native && !self.may_ask_again();
             let may_repair = self.may_repair() && !is_truncated && !may_be_text;
-            if let Some(reason) = reason.filter(|_| may_repair) {
-                return self.repair(reason);
+            if let Some(repair) = repair.filter(|_| may_repair) {
+                reason.clone_into(&mut self.first_reason);
+                return self.repair(repair);
             }
             self.send_answer();
         }
+        self.complete(reason);
+    }
+
+    /// Completes the reply with a finish reason.
+    fn complete(&mut self, reason: &str) {
         self.counts.missing_calls += u64::from(self.plan.choice.is_required() && self.sent == 0);
         self.out.finish(match reason {
-            _ if is_truncated => reason,
+            _ if self.round.stop == Stop::Length => reason,
             _ if self.sent > 0 => "tool_calls",
             "tool_calls" | "function_call" => "stop",
             other => other,

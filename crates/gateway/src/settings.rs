@@ -23,7 +23,7 @@ pub struct ModelSettings {
     pub arguments: ArgumentMode,
     /// How calls without an end marker are handled.
     pub unclosed: Unclosed,
-    /// The maximum number of hidden repair rounds for a reply. Default: 2.
+    /// The maximum number of hidden repair rounds for a reply. Default: 2. In native mode, at most one.
     pub repair_rounds: u32,
     /// Whether messages with the role `developer` are sent as `system`, which all servers support. Chat completions requests that
     /// are forwarded, and those in native mode, keep their roles. Default: `true`.

@@ -57,7 +57,7 @@ fn read(pieces: &[&str]) -> (Vec<String>, String) {
     let (mut parts, mut source, mut is_text) = (Vec::<String>::new(), String::new(), false);
     for one in &found {
         match one {
-            Rescued::Text(text) => {
+            Rescued::Text(text) | Rescued::Reasoning(text) => {
                 source.push_str(text);
                 match parts.last_mut().filter(|_| is_text) {
                     Some(last) => last.push_str(text),

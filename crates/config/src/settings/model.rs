@@ -98,8 +98,9 @@ pub struct Model {
     /// Whether markers include a random key for each conversation, so that untrusted text cannot contain a call. Default: `false`.
     pub keyed: Option<bool>,
 
-    /// How `plaincall serve` offers tools: `text` in the prompt, `native` as tools of the model server. Only in the file of
-    /// `--models`. Default: that of `--mode`.
+    /// How `plaincall serve` offers tools: `text` in the prompt, `native` as tools of the model server. In `native` mode, the
+    /// model is asked once more for a call that arrives as text and is not accepted. Only in the file of `--models`. Default:
+    /// that of `--mode`.
     pub mode: Option<ToolMode>,
 
     /// Whether the model server constrains replies with a grammar. `plaincall serve` does it only in text mode. Default: that of
@@ -109,8 +110,8 @@ pub struct Model {
     /// When `plaincall serve` sends the arguments of a call. Only in the file of `--models`.
     pub arguments: Option<Arguments>,
 
-    /// How many times `plaincall serve` asks the model again, hidden from the client, before an invalid call is an error. Only in
-    /// the file of `--models`.
+    /// How many times `plaincall serve` asks the model again, hidden from the client, before an invalid call is an error. In
+    /// `native` mode, it asks at most once more, and no error follows. Only in the file of `--models`.
     #[schemars(range(max = 20))]
     pub repair_rounds: Option<u32>,
 

@@ -9,6 +9,7 @@ use plaincall_wire::openai::ToolCall;
 use crate::api::encoder::ResponseSink;
 use crate::error::GatewayError;
 use crate::reply::plan::ReplyPlan;
+use crate::reply::repair_reason::{NOT_A_CALL, SURPLUS};
 use crate::reply::{Flow, Reply};
 use crate::tools::Choice;
 
@@ -25,7 +26,7 @@ pub(super) struct Native {
     rescued: Vec<Rescued>,
     /// Finds copies of texts in the conversation, from the first rescued call on.
     guard: Option<EchoGuard>,
-    /// Why valid calls that arrived as text stay text, if there are any. An echo counts more.
+    /// The reason why valid calls that arrived as text stay text, if there are any. An echo counts more.
     refused: Option<Refused>,
     /// The calls of the model server.
     calls: Vec<NativeCall>,
@@ -38,7 +39,7 @@ pub(super) struct Native {
 /// The maximum length of held white space, in bytes.
 const MAX_BLANK: usize = 1024;
 
-/// Why valid calls stay text.
+/// The reason why valid calls stay text.
 #[derive(Clone, Copy, Debug)]
 enum Refused {
     /// Only one call is allowed.
@@ -78,13 +79,15 @@ impl Native {
         !self.rescued.is_empty() || self.reader.as_ref().is_some_and(RescueReader::is_holding)
     }
 
-    /// Returns whether the text resembles a call that the model may be asked to write again.
-    pub(super) fn has_near_miss(&self) -> bool {
+    /// Returns what to tell the model, if the text resembles a call that the model may be asked to write again.
+    pub(super) fn near_miss(&self) -> Option<&'static str> {
         let reader = self.reader.as_ref();
         match self.refused {
-            None => reader.is_some_and(RescueReader::has_near_miss),
-            Some(Refused::Surplus) => true,
-            Some(Refused::Echo) => false,
+            None => reader
+                .is_some_and(RescueReader::has_near_miss)
+                .then_some(NOT_A_CALL),
+            Some(Refused::Surplus) => Some(SURPLUS),
+            Some(Refused::Echo) => None,
         }
     }
 
@@ -118,9 +121,6 @@ impl<O: ResponseSink> Reply<O> {
     pub(super) fn native_text(&mut self, text: &str) {
         if !text.is_empty() {
             self.end_native_call();
-        }
-        if self.lacks_call() {
-            self.record(text);
         }
         let Some(reader) = &mut self.native.reader else {
             if !text.is_empty() {
@@ -164,6 +164,14 @@ impl<O: ResponseSink> Reply<O> {
     /// Holds calls and the white space after them; other text sends them.
     fn hold_rescued(&mut self, found: Vec<Rescued>) {
         for one in found {
+            if let Rescued::Reasoning(thought) = &one {
+                self.send_rescued(None);
+                self.send_marked_reasoning(thought);
+                continue;
+            }
+            if self.lacks_call() {
+                self.record(one.source());
+            }
             let is_held = match &one {
                 Rescued::Text(text) => text.trim().is_empty() && !self.native.rescued.is_empty(),
                 _ => true,
@@ -174,6 +182,15 @@ impl<O: ResponseSink> Reply<O> {
             }
             self.send_rescued(None);
             self.send_native_text(one.source());
+        }
+    }
+
+    /// Sends reasoning that is in the text, with its markers, except that of a repair round.
+    fn send_marked_reasoning(&mut self, thought: &str) {
+        if self.repairs == 0 {
+            self.send_blank();
+            self.native.is_at_edge = false;
+            self.out.content(thought);
         }
     }
 
@@ -202,22 +219,22 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    /// Returns whether calls that arrived as text are sent as calls: if there may be so many, and none is a copy of a text in
-    /// the conversation.
+    /// Returns whether calls that arrived as text are sent as calls: if none is a copy of a text in the conversation, and
+    /// there may be so many.
     fn is_rescue(&mut self, calls: &[RescuedCall]) -> bool {
-        if self.plan.one_call && self.sent + calls.len() as u64 > 1 {
-            self.native.refused.get_or_insert(Refused::Surplus);
-            return false;
-        }
         let guard = self.native.guard.get_or_insert_with(|| self.plan.guard());
         let mut echoes = calls
             .iter()
             .filter_map(|call| guard.echo_of_arguments(&call.name, &call.arguments));
-        let is_echo = echoes.next().is_some();
-        if is_echo {
+        if echoes.next().is_some() {
             self.native.refused = Some(Refused::Echo);
+            return false;
         }
-        !is_echo
+        let is_surplus = self.plan.one_call && self.sent + calls.len() as u64 > 1;
+        if is_surplus {
+            self.native.refused.get_or_insert(Refused::Surplus);
+        }
+        !is_surplus
     }
 
     fn send_native_text(&mut self, text: &str) {

@@ -75,14 +75,25 @@ pub(super) fn without_call(written: &str, plan: &ReplyPlan, rounds: u32) -> Opti
     })
 }
 
-/// Returns the reason to ask once more for a call that arrived as text and was not accepted; `None` if untrusted text mentions it.
-pub(super) fn as_text(written: &str, plan: &ReplyPlan) -> Option<RepairReason> {
+/// The message about text that looks like a call.
+pub(super) const NOT_A_CALL: &str = "Your reply has text that looks like a tool call but is not a valid one, so nothing was run. \
+    If you want to call a tool, call it now in the usual way, with all required arguments, and write nothing after the call. \
+    Otherwise, answer without it.\n";
+
+/// The message about several calls, if only one is allowed.
+pub(super) const SURPLUS: &str = "Your reply has more than one tool call, but only one call is allowed in a reply, so nothing was \
+    run. If you want to call a tool, make one call now in the usual way, and write nothing after it. Otherwise, answer without \
+    it.\n";
+
+/// Returns the reason to ask once more, with this message, for calls that arrived as text and were not accepted; `None` if
+/// untrusted text mentions them.
+pub(super) fn as_text(message: &str, written: &str, plan: &ReplyPlan) -> Option<RepairReason> {
     (!plan.is_quotation(written)).then(|| RepairReason {
-        text: "Your reply has text that looks like a tool call but is not a valid one, so nothing was run. If you want to call a tool, \
-               call it now in the usual way, with all required arguments, and write nothing after the call. Otherwise, answer \
-               without it.\n"
-            .to_owned(),
-        error: GatewayError::model("the model wrote no valid call".to_owned(), "missing_tool_call"),
+        text: message.to_owned(),
+        error: GatewayError::model(
+            "the model wrote no valid call".to_owned(),
+            "missing_tool_call",
+        ),
         is_missing: false,
         is_near_miss: true,
         can_be_asked: true,

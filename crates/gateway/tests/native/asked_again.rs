@@ -1,7 +1,9 @@
 //! Calls that arrive as text and are not accepted: the model is asked once more.
 
+use plaincall_gateway::GatewayError;
 use plaincall_gateway::translation::{AskEnd, Asked, ClientApi};
 use plaincall_testkit::strict_client::{Recorded, read_answer};
+use plaincall_wire::openai::ErrorObject;
 use serde_json::{Value, json};
 
 use crate::native::model::{asked, completion, stream};
@@ -49,7 +51,8 @@ fn play(fields: &Value, answers: &[Vec<u8>]) -> (Recorded, usize) {
         assert_eq!(asked.counts().repair_rounds, rounds as u64 - 1);
         (recorded, rounds)
     });
-    let [first, ..] = found;
+    let [first, others @ ..] = found;
+    assert_eq!(others, [first.clone(), first.clone()], "the pieces matter");
     first
 }
 
@@ -153,4 +156,147 @@ fn nothing_else_is_asked_for_again() {
     assert_eq!(play(&json!({}), &[both, never.clone()]).1, 1);
     let cut = stream(&[json!({"content": INVALID})], "length");
     assert_eq!(play(&json!({}), &[cut, never]).1, 1);
+}
+
+/// Reasoning that the client does not see ends calls all the same.
+#[test]
+fn reasoning_in_the_second_reply_ends_what_comes_before_it() {
+    let thought = json!({"reasoning_content": "Done."});
+    let answer = json!({"content": "It is 5."});
+    let as_text = stream(&[json!({"content": CALL}), thought.clone(), answer], "stop");
+    let call = json!({"tool_calls": [{"index": 0, "id": "call_abc", "type": "function",
+        "function": {"name": "add", "arguments": "{\"a\":5}"}}]});
+    // Directly after a call, it would count as truncated.
+    let without_reason = stream(&[call, thought], "");
+    for second in [as_text, without_reason] {
+        let (recorded, _) = play(&json!({}), &[text(INVALID), second]);
+        assert_eq!(recorded.readable(), [("add", "{\"a\":5}")]);
+        assert_eq!(recorded.finish_reason.as_deref(), Some("tool_calls"));
+        assert_eq!(recorded.reasoning, "");
+    }
+}
+
+#[test]
+fn the_markers_of_reasoning_are_not_sent_again() {
+    let thinking = |reply: &str| text(&format!("\n<think>Shall I?</think>\n{reply}"));
+    let refused = format!("I add.\n{INVALID}");
+    let answers = [thinking(&refused), thinking("It is 5.")];
+    let (recorded, rounds) = play(&json!({}), &answers);
+    // The client gets the first reply unchanged.
+    let first = format!("\n<think>Shall I?</think>\n{refused}");
+    assert_eq!(
+        (rounds, recorded.content),
+        (2, format!("{first}\n\n\nIt is 5."))
+    );
+    let mut asked = asked(ClientApi::Chat, &request(&json!({})));
+    let (.., sent) = played(&mut asked, &answers, 3);
+    let messages = sent["messages"].as_array().unwrap();
+    let reply = &messages[messages.len() - 2];
+    assert_eq!(reply["content"], format!("\n\n{refused}"));
+    // The second reply may repeat the first, after other reasoning.
+    let repeated = text(&format!("<think>Hm.</think>{refused}\nIt is 5."));
+    let (recorded, _) = play(&json!({}), &[text(&refused), repeated]);
+    assert_eq!(recorded.content, format!("{refused}\nIt is 5."));
+}
+
+#[test]
+fn several_calls_where_one_is_allowed_are_asked_for_again() {
+    let now = "{\"name\": \"now\", \"arguments\": {}}";
+    let both = format!("[TOOL_CALLS][{now}, {now}]");
+    let one_call = json!({"parallel_tool_calls": false});
+    let mut asked = asked(ClientApi::Chat, &request(&one_call));
+    let answers = [text(&both), text(CALL)];
+    let (recorded, rounds, sent) = played(&mut asked, &answers, 50);
+    assert_eq!(
+        (rounds, recorded.readable()),
+        (2, vec![("add", "{\"a\":5}")])
+    );
+    let messages = sent["messages"].as_array().unwrap();
+    let message = messages.last().unwrap()["content"].as_str().unwrap();
+    assert!(
+        message.contains("only one call is allowed in a reply"),
+        "{message}"
+    );
+    // Copies are not asked for again.
+    let copied = json!({"parallel_tool_calls": false,
+        "messages": [{"role": "user", "content": format!("It wrote {now}.")}]});
+    let (recorded, rounds) = play(&copied, &answers);
+    assert_eq!((rounds, recorded.content), (1, both));
+}
+
+#[test]
+fn the_first_reply_is_the_answer_if_the_second_request_fails() {
+    let error = "data: {\"error\": {\"message\": \"the context is exceeded\"}}\n\n";
+    let begun = String::from_utf8(text("It is")).unwrap();
+    let begun = begun.split_inclusive("\n\n").next().unwrap();
+    let fails: [&dyn Fn(&mut Asked) -> AskEnd; 4] = [
+        // An error status, an error in the stream, a truncated answer, and no choices.
+        &|asked| asked.end(Some(GatewayError::new(429, ErrorObject::default()))),
+        &|asked| {
+            asked.feed(error.as_bytes());
+            asked.end(None)
+        },
+        &|asked| {
+            asked.feed(begun.as_bytes());
+            asked.end(None)
+        },
+        &|asked| {
+            asked.feed(b"data: [DONE]\n\n");
+            asked.end(None)
+        },
+    ];
+    for fail in fails {
+        let mut asked = asked(ClientApi::Chat, &request(&json!({})));
+        asked.feed(&text(INVALID));
+        assert_eq!(asked.end(None), AskEnd::Again);
+        assert_eq!(fail(&mut asked), AskEnd::Done);
+        let recorded = read_answer(&asked.take(), false);
+        assert_eq!((&*recorded.content, recorded.error), (INVALID, None));
+        assert_eq!(recorded.finish_reason.as_deref(), Some("stop"));
+        let counts = asked.counts();
+        assert_eq!((counts.repair_rounds, counts.failed_repairs), (1, 1));
+    }
+    // A call that was sent cannot be taken back.
+    let call = String::from_utf8(native_call()).unwrap();
+    let call = call.split_inclusive("\n\n").take(2).collect::<String>();
+    let (recorded, _) = play(&json!({}), &[text(INVALID), call.into_bytes()]);
+    assert!(recorded.error.is_some(), "{recorded:?}");
+}
+
+#[test]
+fn a_whole_first_reply_is_the_answer_if_the_second_request_fails() {
+    let message = json!({"role": "assistant", "content": INVALID});
+    let chat = request(&json!({"stream": false}));
+    let messages = json!({"model": "m", "max_tokens": 9, "messages": chat["messages"],
+        "tools": [{"name": "add", "input_schema": chat["tools"][0]["function"]["parameters"]}]});
+    for (api, body) in [(ClientApi::Chat, chat), (ClientApi::Messages, messages)] {
+        for second in ["{", "{\"error\": {\"message\": \"overloaded\"}}"] {
+            let mut asked = asked(api, &body);
+            asked.feed(&completion(&message, "stop"));
+            assert_eq!(asked.end(None), AskEnd::Again);
+            asked.feed(second.as_bytes());
+            assert_eq!(asked.end(None), AskEnd::Done);
+            let whole: Value = serde_json::from_slice(&asked.take()).unwrap();
+            let found = match api {
+                ClientApi::Chat => json!([
+                    whole["id"],
+                    whole["choices"][0]["message"]["content"],
+                    whole["choices"][0]["finish_reason"],
+                    whole["usage"]["prompt_tokens"]
+                ]),
+                _ => json!([
+                    "chatcmpl-9",
+                    whole["content"][0]["text"],
+                    whole["stop_reason"],
+                    whole["usage"]["input_tokens"]
+                ]),
+            };
+            let reason = if api == ClientApi::Chat {
+                "stop"
+            } else {
+                "end_turn"
+            };
+            assert_eq!(found, json!(["chatcmpl-9", INVALID, reason, 10]));
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub struct Options {
     pub self_closing: bool,
     /// The markers of reasoning.
     pub reasoning: Option<(String, String)>,
-    /// Whether reasoning opens only as the first non-blank text.
+    /// Whether reasoning opens only as the first non-blank text, or directly after a call or reasoning.
     pub leading: bool,
     /// Whether the text begins in reasoning.
     pub in_reasoning: bool,

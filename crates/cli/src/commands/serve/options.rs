@@ -112,7 +112,8 @@ pub(crate) struct ServeOptions {
     pub(crate) models: Option<PathBuf>,
 
     /// How tools are offered: `text` in the prompt, for any model; `native` as tools of the model server, whose calls are
-    /// returned unchanged. In `native` mode, a complete call that arrives as text in a known format becomes a call.
+    /// returned unchanged. In `native` mode, a complete call that arrives as text in a known format becomes a call. If it is not
+    /// accepted, the model is asked once more (`--repair-rounds 0`: never).
     #[arg(long, default_value = "text", help_heading = "Model")]
     pub(crate) mode: ToolMode,
 
@@ -156,7 +157,8 @@ pub(crate) struct ServeOptions {
     )]
     pub(crate) unclosed: UnclosedChoice,
 
-    /// How many times to ask the model to repair invalid calls, hidden from the client, before returning an error.
+    /// How many times to ask the model to repair invalid calls, hidden from the client, before returning an error. In `native`
+    /// mode, the model is asked at most once more, and its reply is then the answer: no error follows.
     #[arg(long, value_name = "N", default_value = "2", value_parser = in_range(0, MAX_REPAIR_ROUNDS.into()), help_heading = "Model")]
     pub(crate) repair_rounds: u32,
 
