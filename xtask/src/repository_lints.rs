@@ -22,7 +22,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("call", 25_780),
     ("cli", 20_470),
     ("config", 3_830),
-    ("gateway", 14_730),
+    ("gateway", 14_800),
     ("http", 880),
     ("plaincall", 13_820),
     ("plan", 2_490),

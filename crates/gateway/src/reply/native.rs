@@ -79,7 +79,7 @@ impl Native {
         !self.rescued.is_empty() || self.reader.as_ref().is_some_and(RescueReader::is_holding)
     }
 
-    /// Returns what to tell the model, if the text resembles a call that the model may be asked to write again.
+    /// Returns the message for the model if the text resembles a call that the model may be asked to write again.
     pub(super) fn near_miss(&self) -> Option<&'static str> {
         let reader = self.reader.as_ref();
         match self.refused {

@@ -104,18 +104,12 @@ async fn complete(
     upstream_headers: &HeaderMap,
     guard: &mut RequestGuard,
 ) -> Result<Response, GatewayError> {
+    let mut headers = HeaderMap::new();
     loop {
-        let answer = request.send(upstream_headers, guard).await?;
-        let mut answer = answer.readable()?;
-        let bytes = answer.whole(shared.config.limits.answer).await?;
-        guard.model_reply(&bytes);
-        guard.first_piece();
-        let length = bytes.len();
-        let end = read_reply(shared, &request.asked, length, move |asked| {
-            asked.whole(&bytes)
-        });
-        let end = end.await?;
+        let end = round(shared, request, upstream_headers, guard, &mut headers).await;
         let mut asked = request.asked.lock().await;
+        // In native mode, the first reply is the answer if a repair round fails.
+        let end = end.unwrap_or_else(|error| asked.end(Some(error)));
         guard.report.counts = asked.counts();
         match end {
             AskEnd::Done => {
@@ -127,10 +121,31 @@ async fn complete(
                     let rescued = HeaderValue::from(rescued);
                     response.headers_mut().insert(response::RESCUED, rescued);
                 }
-                return Ok(response::with_headers(response, answer.headers));
+                return Ok(response::with_headers(response, headers));
             }
             AskEnd::Again => {}
             AskEnd::Refused(error) => return Err(error),
         }
     }
+}
+
+/// Requests one reply, and reads it. Sets the model server's headers for the client.
+async fn round(
+    shared: &Shared,
+    request: &mut ConstrainedRequest,
+    upstream_headers: &HeaderMap,
+    guard: &mut RequestGuard,
+    headers: &mut HeaderMap,
+) -> Result<AskEnd, GatewayError> {
+    let answer = request.send(upstream_headers, guard).await?;
+    let mut answer = answer.readable()?;
+    *headers = std::mem::take(&mut answer.headers);
+    let bytes = answer.whole(shared.config.limits.answer).await?;
+    guard.model_reply(&bytes);
+    guard.first_piece();
+    let length = bytes.len();
+    read_reply(shared, &request.asked, length, move |asked| {
+        asked.whole(&bytes)
+    })
+    .await
 }

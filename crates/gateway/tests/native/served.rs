@@ -62,3 +62,33 @@ async fn token_counts_are_not_translated() {
         );
     }
 }
+
+#[tokio::test]
+async fn the_first_reply_is_the_answer_if_the_second_request_fails() {
+    let text = "<tool_call>{\"name\": \"none\", \"arguments\": {";
+    let answer = completion(&json!({"role": "assistant", "content": text}), "stop");
+    let answer = serde_json::from_slice(&answer).unwrap();
+    let error = json!({"error": {"message": "the context is exceeded"}});
+    let scripts = vec![
+        Script::json(200, &answer),
+        Script::json(400, &error),
+        Script::stream(&[text], "stop"),
+        Script::json(400, &error),
+    ];
+    let server = ModelServer::start(scripts).await;
+    let gateway = TestGateway::before(&server, |config| {
+        config.other_models.mode = ToolMode::Native;
+    })
+    .await;
+    let response = gateway.post(&request(&json!({"stream": false}))).await;
+    assert_eq!(response.status(), 200);
+    assert!(response.text().await.unwrap().contains("<tool_call>"));
+    let recorded = gateway.read_answer(&request(&json!({}))).await;
+    assert_eq!((&*recorded.content, recorded.error), (text, None));
+    let reports = gateway.reports(2).await;
+    assert!(
+        reports
+            .iter()
+            .all(|report| report.counts.failed_repairs == 1)
+    );
+}
