@@ -16,9 +16,9 @@ const MOMENT: [&str; 3] = [
     "weight_ardea  weigh  ship=Ardea  running",
 ];
 
-/// The maximum number of runs of the example until the state in the picture is seen. On a busy machine, calls end at
-/// other times.
-const RUNS: usize = 12;
+/// How many times as slow the model and the tools are in each run of the example, until the state in the picture is seen. On a busy
+/// machine, calls end at other times; the slower they are, the less it matters.
+const SLOWER: [u32; 10] = [1, 1, 1, 1, 2, 2, 4, 4, 8, 8];
 
 /// The picture of a state with its times and its spinner masked.
 fn masked(picture: &str) -> String {
@@ -37,10 +37,20 @@ fn masked(picture: &str) -> String {
     masked.replace(['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'], "⠋")
 }
 
-/// Runs the example and returns the first picture for which `is_it` holds.
-fn watch(is_it: impl Fn(&str, &str) -> bool) -> Option<String> {
+/// Runs the example so many times as slowly, and returns the first picture for which `is_it` holds.
+fn watch(slower: u32, is_it: impl Fn(&str, &str) -> bool) -> Option<String> {
     let scene = example();
-    let arguments = ["reply.txt", "--tools", "tools.toml", "--pace", "400"];
+    let file = scene.path("tools.toml");
+    let mut tools = fs::read_to_string(&file).unwrap();
+    for seconds in 1..=3 {
+        // The space keeps a pause from being replaced again.
+        let pause = format!("sleep  {}\n", seconds * slower);
+        tools = tools.replace(&format!("sleep {seconds}\n"), &pause);
+    }
+    tools = tools.replace("\"10s\"", &format!("\"{}s\"", 10 * slower));
+    fs::write(&file, tools).unwrap();
+    let pace = (400 / slower).to_string();
+    let arguments = ["reply.txt", "--tools", "tools.toml", "--pace", &pace];
     let options = Options {
         rows: 26,
         arguments: &arguments,
@@ -48,7 +58,7 @@ fn watch(is_it: impl Fn(&str, &str) -> bool) -> Option<String> {
     };
     let terminal = Terminal::start(&scene, options);
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(20) {
+    while begun.elapsed() < Duration::from_secs(20) * slower {
         let (text, picture) =
             terminal.with_screen(|screen| (screen.contents(), svg(screen, COMMAND)));
         if is_it(&text, &picture) {
@@ -69,13 +79,14 @@ fn the_live_view() {
     let file = repository("docs/pictures/live-view.svg");
     let is_moment = |text: &str| MOMENT.iter().all(|line| text.contains(line));
     if is_recording() {
-        let picture = (0..RUNS).find_map(|_| watch(|text, _| is_moment(text)));
+        let picture = (0..SLOWER.len()).find_map(|_| watch(1, |text, _| is_moment(text)));
         fs::write(&file, picture.expect("the moment was never seen")).unwrap();
         return;
     }
     let expected = masked(&fs::read_to_string(&file).unwrap());
-    let is_seen = (0..RUNS).any(|_| watch(|_, picture| masked(picture) == expected).is_some());
-    let seen = || watch(|text, _| is_moment(text)).unwrap_or_default();
+    let is_it = |_: &str, picture: &str| masked(picture) == expected;
+    let is_seen = SLOWER.iter().any(|slower| watch(*slower, is_it).is_some());
+    let seen = || watch(8, |text, _| is_moment(text)).unwrap_or_default();
     assert!(
         is_seen,
         "docs/pictures/live-view.svg is out of date; `cargo xtask pictures` records it again. The moment today:\n{}",
