@@ -42,9 +42,9 @@ fn watch(slower: u32, is_it: impl Fn(&str, &str) -> bool) -> Option<String> {
     let scene = example();
     let file = scene.path("tools.toml");
     let mut tools = fs::read_to_string(&file).unwrap();
-    for seconds in 1..=3 {
-        // The space keeps a pause from being replaced again.
-        let pause = format!("sleep  {}\n", seconds * slower);
+    // The longest first, so that none is replaced again.
+    for seconds in (1..=3).rev() {
+        let pause = format!("sleep {}\n", seconds * slower);
         tools = tools.replace(&format!("sleep {seconds}\n"), &pause);
     }
     tools = tools.replace("\"10s\"", &format!("\"{}s\"", 10 * slower));
