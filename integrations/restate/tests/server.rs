@@ -16,7 +16,7 @@ use tokio::time::sleep;
 static SENT: AtomicU64 = AtomicU64::new(0);
 
 /// The time limit for each wait.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Returns the program of the Restate server, which `cargo xtask restate` installs.
 fn program() -> PathBuf {

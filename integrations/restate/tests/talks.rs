@@ -11,7 +11,7 @@ use plaincall_restate::{Finished, QuestionKind};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::server::{Server, dependent, free_port};
+use crate::server::{PATIENCE, Server, dependent, free_port};
 use crate::setting::{Killed, Setting, changed, put, statuses, wait};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -314,7 +314,6 @@ async fn parallel_large_outputs_stop_no_conversation() {
     let call = |number| format!("!!!GADGET_START:large:l{number}\n!!!GADGET_END\n");
     let reply: String = (0..24).map(call).collect();
     let body = json!({ "reply": reply });
-    let limit = Duration::from_secs(30);
     for round in 0..5 {
         let key = format!("large{round}");
         let id = setting.api().send(&key, "run", &body).await;
@@ -329,7 +328,7 @@ async fn parallel_large_outputs_stop_no_conversation() {
             }
         };
         let both = async { tokio::join!(setting.finished(&id), other).0 };
-        let finished = tokio::time::timeout(limit, both).await;
+        let finished = tokio::time::timeout(PATIENCE, both).await;
         let finished = finished.unwrap_or_else(|_| panic!("round {round} does not end"));
         assert!(finished.results.iter().all(|one| one.status == Ok));
         assert_eq!(finished.results.len(), 24);
