@@ -6,10 +6,10 @@ import logging
 import os
 import time
 from collections.abc import Mapping
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from plaincall._plaincall import Adapter, Asked, Dialect, ErrorResponse, TokenCount
+from plaincall._plaincall import Adapter, Asked, ErrorResponse, TokenCount
 
 _LOG = logging.getLogger("plaincall")
 
@@ -24,43 +24,47 @@ MOST_USAGE = 64 << 10
 MOST_WAIT = 5.0
 """The maximum time to wait for the usage, in seconds, without the time that the client needs to read."""
 
-LEAST_SECRET = 16
-"""The minimum length of a secret, in bytes."""
-
 JSON = "application/json"
 EVENT_STREAM = "text/event-stream"
 
 
-class Settings(TypedDict, total=False):
-    """The settings of a model. The defaults work for unknown models."""
+class ModelSettings(TypedDict, total=False):
+    """The settings of a model: the keys of a table `[models.NAME]` of a configuration file, where `docs/configuration.md` describes
+    them. The defaults work for unknown models. Those of the model server's place and key have no effect here.
+    """
 
-    mode: Literal["text", "native"]
-    """`"text"` puts tools into the prompt, and the model writes calls as text. `"native"` passes tools on, and calls that arrive as
-    text in a known format become native ones. Default: `"text"`."""
-    dialect: Dialect
-    """The dialect, without reasoning markers. Escapes are added. Default: block."""
-    keyed: bool
-    """Whether markers contain a key, derived for each conversation from `secret` and the client's key. Default: `False`."""
-    reasoning: tuple[str, str] | None
-    """The markers around reasoning at the beginning of a reply. Default: `<think>` and `</think>`."""
+    url: str
+    replay: str
+    kind: str
+    model: str
+    key_env: str
+    key_file: str
+    headers: dict[str, str]
+    temperature: float
+    max_tokens: int
+    extra: dict[str, Any]
+    syntax: Literal["block", "emoji"]
+    start_prefix: str
+    end_prefix: str
+    arg_prefix: str
+    self_closing: bool
+    reasoning: tuple[str, str] | list[str] | bool
     in_reasoning: bool
-    """Whether a reply begins inside reasoning, because the model's template opens it. Default: `False`."""
-    arguments: Literal["checked", "stream"]
-    """`"checked"` sends a call when it is complete and valid, `"stream"` while the model writes it. Default: `"checked"`."""
     unclosed: Literal["reject", "run"]
-    """How calls without an end marker are handled. Default: `"reject"`."""
+    keyed: bool
+    mode: Literal["text", "native"]
+    constrain: Literal["never", "auto", "llama.cpp", "vllm", "sglang", "llguidance"]
+    arguments: Literal["checked", "stream"]
     repair_rounds: int
-    """The maximum number of hidden requests that ask the model to correct invalid calls. Default: 2."""
-    upstream_model: str
-    """The name of the model that is sent to the server. Default: the requested one."""
+    developer_role: bool
     listed_tools: list[str]
-    """The names of the tools that the prompt lists; `*` matches any characters. Default: all."""
     hidden_tools: list[str]
-    """The names of tools that are not listed. Default: none."""
     description_length: int
-    """The maximum length of each description, in characters. Default: no limit."""
-    engine: str
-    """The engine of the server that gets a grammar of the tools: `vllm`, `sglang`, `llama.cpp`. Default: no grammar."""
+
+
+class Settings(ModelSettings, total=False):
+    """The settings of a transport or middleware."""
+
     secret: bytes | None
     """32 random bytes (at least 16), the same in all processes that serve one conversation. Default: new ones."""
 
@@ -68,16 +72,12 @@ class Settings(TypedDict, total=False):
 def new_adapter(settings: Settings) -> Adapter:
     """Creates the adapter for these settings.
 
-    Raises `DialectError` or `ValueError` for invalid ones.
+    Raises `ValueError` for invalid ones.
     """
     others = dict(settings)
     secret = settings.get("secret")
     others.pop("secret", None)
-    if secret is None:
-        secret = os.urandom(32)
-    elif len(secret) < LEAST_SECRET:
-        raise ValueError(f"`secret` has {len(secret)} bytes, and needs at least {LEAST_SECRET}; use 32 random bytes")
-    return Adapter(secret, **others)  # type: ignore[arg-type]
+    return Adapter(os.urandom(32) if secret is None else secret, **others)  # type: ignore[arg-type]
 
 
 def translate(
@@ -92,19 +92,6 @@ def translate(
             tool = "/".join(at.split("/")[:3])
             _LOG.warning("the tool at %s of the request was %s", tool, "dropped" if is_dropped else "loosened")
     return asked
-
-
-def upstream_headers(headers: list[tuple[str, str]], is_translated: bool) -> list[tuple[str, str]]:
-    """Returns the headers of the request to the model server, with another body."""
-    kept = [(name, value) for name, value in headers if name.lower() not in ("content-length", "transfer-encoding")]
-    if is_translated:
-        # Encoded answers could not be read.
-        kept = [(name, value) for name, value in kept if name.lower() not in ("accept-encoding", "content-type")]
-        kept += [("accept-encoding", "identity"), ("content-type", JSON)]
-        key = next((value for name, value in kept if name.lower() == "x-api-key"), None)
-        if key is not None and not any(name.lower() == "authorization" for name, _ in kept):
-            kept.append(("authorization", f"Bearer {key}"))
-    return kept
 
 
 def upstream_target(path: str, raw_path: bytes, base: str, target: str) -> tuple[bytes, bool]:

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, TypeAlias, final
 
+from typing_extensions import Unpack
+
 from plaincall._events import Event
+from plaincall._gateway import ModelSettings
 
 __all__ = [
     "Adapter",
@@ -529,25 +532,14 @@ class Adapter:
     def __new__(
         cls,
         secret: bytes,
-        *,
-        mode: str = "text",
-        dialect: Dialect | None = None,
-        keyed: bool = False,
-        reasoning: _Markers | None = ...,
-        in_reasoning: bool = False,
-        arguments: str = "checked",
-        unclosed: str = "reject",
-        repair_rounds: int = 2,
-        upstream_model: str | None = None,
-        listed_tools: Sequence[str] | None = None,
-        hidden_tools: Sequence[str] = ...,
-        description_length: int | None = None,
-        engine: str | None = None,
+        **settings: Unpack[ModelSettings],
     ) -> Adapter:
         """Creates an adapter. Instances that serve the same conversations need the same secret: 32 random bytes.
 
-        Raises `DialectError` or `ValueError` for invalid settings.
+        `None` as a setting is its default. Raises `ValueError` for invalid settings.
         """
+    def upstream_headers(self, headers: Sequence[tuple[str, str]], is_translated: bool) -> list[tuple[str, str]]:
+        """Returns the headers of a request to the model server for those of the client's request."""
     @staticmethod
     def translates(method: str, path: str) -> bool:
         """Returns whether a request of any content type must be passed to `ask`. All others are forwarded unchanged."""

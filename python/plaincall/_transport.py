@@ -20,7 +20,6 @@ from plaincall._gateway import (
     new_adapter,
     redirect_location,
     translate,
-    upstream_headers,
     upstream_target,
 )
 from plaincall._plaincall import Asked, ErrorResponse, TokenCount
@@ -59,7 +58,7 @@ class Translation:
         return self._request(request, url, body, is_translated=True)
 
     def _request(self, request: Any, url: Any, body: bytes, *, is_translated: bool) -> Any:
-        headers = upstream_headers(request.headers.multi_items(), is_translated)
+        headers = self.adapter.upstream_headers(request.headers.multi_items(), is_translated)
         return self.http.Request(request.method, url, headers=headers, content=body, extensions=request.extensions)
 
     def error_response(self, request: Any, error: ErrorResponse, upstream: Any = None) -> Any:

@@ -20,7 +20,6 @@ from plaincall._gateway import (
     error_headers,
     new_adapter,
     translate,
-    upstream_headers,
     upstream_target,
 )
 from plaincall._plaincall import Asked, ErrorResponse, TokenCount
@@ -48,7 +47,7 @@ class Middleware:
     The app needs `/chat/completions` only. To change settings where a server takes only a name, make a subclass. It needs
     asyncio.
 
-    Raises `DialectError` or `ValueError` for invalid settings.
+    Raises `ValueError` for invalid settings.
     """
 
     def __init__(self, app: App, **settings: Unpack[Settings]) -> None:
@@ -69,10 +68,11 @@ class Middleware:
         asked = translate(self._adapter, scope["path"], body, named)
         if asked is None or isinstance(asked, bytes):
             body = body if asked is None else asked
-            scope = {**scope, "headers": _encoded([*upstream_headers(headers, False), _length(body)])}
+            scope = {**scope, "headers": _encoded([*self._adapter.upstream_headers(headers, False), _length(body)])}
             return await self.app(scope, _passed_on(body, receive), send)
         if isinstance(asked, ErrorResponse):
             return await _send_error(send, asked)
+        headers = self._adapter.upstream_headers(headers, True)
         client = _Client(receive)
         tasks = [asyncio.create_task(client.watch())]
         try:
@@ -340,7 +340,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 def _app_scope(scope: Scope, headers: list[tuple[str, str]], base: str, path: str, body: bytes) -> Scope:
     """Returns the scope of a request to the app with this body. Its path and that of the client's are below `base`."""
-    changed: Scope = {"headers": _encoded([*upstream_headers(headers, True), _length(body)])}
+    changed: Scope = {"headers": _encoded([*headers, _length(body)])}
     if scope["path"] != path:
         raw_path, keeps_query = upstream_target(scope["path"], scope.get("raw_path") or b"", base, path)
         changed.update(path=path, raw_path=raw_path)

@@ -29,7 +29,7 @@ class Transport(httpx.BaseTransport):
     A request that cannot be translated gets an error response in the format of its API; nothing is passed on untranslated. It can
     be used by several threads.
 
-    Raises `DialectError` or `ValueError` for invalid settings.
+    Raises `ValueError` for invalid settings.
     """
 
     def __init__(self, inner: httpx.BaseTransport | None = None, **settings: Unpack[Settings]) -> None:

@@ -1,21 +1,16 @@
 //! The core of the gateway inside a client library (`spec/gateway.md`).
 
-use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use plaincall_gateway::Secret;
 use plaincall_gateway::translation::{Flow, Host};
 use plaincall_gateway::transport::{self, Ask, Next, Transport};
-use plaincall_gateway::{
-    ArgumentMode, Markers, ModelSettings, PromptBudget, ReasoningSpan, Secret, ToolMode,
-};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
+use serde_json::Map;
 
-use crate::dialect::Dialect;
-use crate::error;
-use crate::grammar;
 use crate::lock::released;
-use crate::settings::unclosed_from;
+use crate::{error, json};
 
 /// Translates requests with tools to plain text, and replies back. It does no I/O.
 #[pyclass(frozen, module = "plaincall.gateway")]
@@ -60,56 +55,20 @@ impl ErrorResponse {
 
 #[pymethods]
 impl Adapter {
-    /// Creates an adapter. Instances that serve the same conversations need the same secret: 32 random bytes.
+    /// Creates an adapter. Instances that serve the same conversations need the same secret: 32 random bytes. `None` as a setting is
+    /// its default.
     #[new]
-    #[pyo3(signature = (secret, *, mode="text", dialect=None, keyed=false, reasoning=Some(plaincall_syntax::Dialect::THINK.map(str::to_owned).into()), in_reasoning=false, arguments="checked", unclosed="reject", repair_rounds=2, upstream_model=None, listed_tools=None, hidden_tools=Vec::new(), description_length=None, engine=None))]
-    #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-    fn new(
-        secret: &[u8],
-        mode: &str,
-        dialect: Option<&Dialect>,
-        keyed: bool,
-        reasoning: Option<(String, String)>,
-        in_reasoning: bool,
-        arguments: &str,
-        unclosed: &str,
-        repair_rounds: u32,
-        upstream_model: Option<String>,
-        listed_tools: Option<Vec<String>>,
-        hidden_tools: Vec<String>,
-        description_length: Option<NonZeroUsize>,
-        engine: Option<&str>,
-    ) -> PyResult<Self> {
-        let mut settings = ModelSettings::default();
-        settings.mode = ToolMode::from_name(mode)
-            .ok_or_else(|| error::one_of("mode", mode, &ToolMode::ALL.map(ToolMode::name)))?;
-        if let Some(dialect) = dialect {
-            settings.dialect = dialect.inner.clone();
+    #[pyo3(signature = (secret, **settings))]
+    fn new(secret: &[u8], settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut given = Map::new();
+        if let Some(settings) = settings {
+            let json = settings.py().import("json")?;
+            let text: String = json.call_method1("dumps", (settings,))?.extract()?;
+            given = json::object("the settings", &text)?;
         }
-        if keyed {
-            settings.markers = Markers::Keyed;
-        }
-        settings.reasoning = reasoning.map(|(open, close)| {
-            let mut span = ReasoningSpan::new(open, close);
-            span.is_started = in_reasoning;
-            span
-        });
-        let names = ArgumentMode::ALL.map(ArgumentMode::name);
-        settings.arguments = ArgumentMode::from_name(arguments)
-            .ok_or_else(|| error::one_of("arguments", arguments, &names))?;
-        settings.unclosed = unclosed_from(unclosed)?;
-        settings.repair_rounds = repair_rounds;
-        settings.upstream_model = upstream_model;
-        let mut budget = PromptBudget::default();
-        budget.listed_tools = listed_tools;
-        budget.hidden_tools = hidden_tools;
-        budget.description_length = description_length;
-        settings.prompt_budget = budget;
-        settings.check().map_err(error::dialect)?;
-        let engine = engine.map(grammar::engine).transpose()?;
-        Ok(Self {
-            transport: Transport::new(Secret::new(secret), settings, engine),
-        })
+        given.retain(|_, value| !value.is_null());
+        let transport = Transport::new(secret, given.into()).map_err(error::value)?;
+        Ok(Self { transport })
     }
 
     /// Returns whether a request of any content type must be passed to `ask`. All others are forwarded unchanged.
@@ -123,6 +82,15 @@ impl Adapter {
     #[staticmethod]
     fn keeps_header(name: &str) -> bool {
         Transport::keeps_header(name)
+    }
+
+    /// Returns the headers of a request to the model server for those of the client's request.
+    fn upstream_headers(
+        &self,
+        headers: Vec<(String, String)>,
+        is_translated: bool,
+    ) -> Vec<(String, String)> {
+        self.transport.upstream_headers(headers, is_translated)
     }
 
     /// Translates a request. Returns `None` if it and its answer are forwarded unchanged, `bytes` if only its body changes,

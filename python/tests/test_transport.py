@@ -18,7 +18,7 @@ from scripted import CALL, DONE, INVALID, QUESTION, WEATHER, Model, completion_o
 import plaincall.http
 import plaincall.httpx
 from plaincall import _transport
-from plaincall._gateway import Settings
+from plaincall._gateway import ModelSettings, Settings
 from plaincall._plaincall import Adapter
 
 LIBRARIES: dict[str, Any] = {"httpx": httpx, "httpx2": httpx2}
@@ -26,29 +26,29 @@ TRANSPORTS: dict[str, Any] = {"httpx": plaincall.httpx, "httpx2": plaincall.http
 BASE = "http://model.test/v1"
 
 
-def sync_client(library: str, model: Model, **settings: Any) -> Any:
+def sync_client(library: str, model: Model, /, **settings: Any) -> Any:
     http = LIBRARIES[library]
     return http.Client(transport=TRANSPORTS[library].Transport(model.sync_transport(http), **settings))
 
 
-def async_client(library: str, model: Model, **settings: Any) -> Any:
+def async_client(library: str, model: Model, /, **settings: Any) -> Any:
     http = LIBRARIES[library]
     return http.AsyncClient(transport=TRANSPORTS[library].AsyncTransport(model.async_transport(http), **settings))
 
 
-def openai_client(model: Model, **settings: Any) -> Any:
+def openai_client(model: Model, /, **settings: Any) -> Any:
     return openai.OpenAI(
         base_url=BASE, api_key="k", http_client=sync_client("httpx2", model, **settings), max_retries=0
     )
 
 
-def openai_async_client(model: Model, **settings: Any) -> Any:
+def openai_async_client(model: Model, /, **settings: Any) -> Any:
     return openai.AsyncOpenAI(
         base_url=BASE, api_key="k", http_client=async_client("httpx2", model, **settings), max_retries=0
     )
 
 
-def chat(model: Model, **settings: Any) -> Any:
+def chat(model: Model, /, **settings: Any) -> Any:
     return openai_client(model, **settings).chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])
 
 
@@ -452,7 +452,7 @@ def test_a_request_without_tools_is_unchanged() -> None:
 
 def test_another_model_name() -> None:
     model = Model("Hi.", CALL)
-    client = openai_client(model, upstream_model="other")
+    client = openai_client(model, model="other")
     client.chat.completions.create(model="m", messages=QUESTION)
     client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])
     assert [request["model"] for request in model.requests] == ["other", "other"]
@@ -472,7 +472,7 @@ def test_native_mode() -> None:
 
 def test_a_grammar_for_the_engine() -> None:
     model = Model(CALL)
-    chat(model, engine="vllm")
+    chat(model, constrain="vllm")
     assert model.requests[0]["response_format"]["type"] == "structural_tag"
 
 
@@ -610,17 +610,40 @@ def test_the_log_names_changed_tools_and_no_secret(caplog: pytest.LogCaptureFixt
 
 
 def test_invalid_settings() -> None:
-    with pytest.raises(ValueError, match="unknown mode `other`; possible values: `text`, `native`"):
+    with pytest.raises(ValueError, match="`mode` cannot be `other`"):
         plaincall.http.Transport(mode="other")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="syntax"):
-        plaincall.http.Transport(dialect=plaincall.Dialect.auto())
-    with pytest.raises(TypeError, match="modus"):
-        plaincall.http.Transport(modus="text")  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="`repair_rounds` must be an integer from 0 to 20"):
+        plaincall.http.Transport(repair_rounds=21)
+    with pytest.raises(ValueError, match="unknown key `repair_round`; did you mean `repair_rounds`?"):
+        plaincall.http.Transport(repair_round=1)  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="must name the engine"):
+        plaincall.http.Transport(constrain="always")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="`headers.x-team`: only commands replace"):
+        plaincall.http.Transport(url="http://a.test/v1", headers={"x-team": "${TEAM}"})
     for secret in (b"", b"s" * 15):
         with pytest.raises(ValueError, match=f"`secret` has {len(secret)} bytes, and needs at least 16"):
             plaincall.http.Transport(secret=secret)
     plaincall.http.Transport(secret=b"s" * 16)
     plaincall.http.Transport(secret=None)
+
+
+def test_a_table_of_a_configuration_file() -> None:
+    table: ModelSettings = {
+        "url": "http://a.test/v1",
+        "model": "small",
+        "headers": {"x-team": "blue"},
+        "temperature": 0.5,
+        "max_tokens": 9,
+        "extra": {"top_k": 3},
+        "syntax": "emoji",
+        "reasoning": False,
+    }
+    model = Model("Hi.")
+    chat(model, **table)
+    request = model.requests[0]
+    assert [request[name] for name in ("model", "temperature", "max_tokens", "top_k")] == ["small", 0.5, 9, 3]
+    assert "🛠️[" in request["messages"][0]["content"]
+    assert model.headers[0]["x-team"] == "blue"
 
 
 def test_a_shared_secret_gives_the_same_markers() -> None:

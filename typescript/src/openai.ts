@@ -2,7 +2,6 @@
 
 import { MOST_PIECE, pieces } from "./chunk.js";
 import { core, load, type Core, type Output } from "./core.js";
-import type { Dialect } from "./dialect.js";
 import { PlaincallError } from "./errors.js";
 import type { Engine } from "./tools.js";
 
@@ -10,37 +9,39 @@ await load(new URL("./gateway.wasm", import.meta.url), true);
 
 export { DefinitionError, DialectError, GrammarError, PlaincallError, RenderError } from "./errors.js";
 
-/** The settings of a model. The defaults work for unknown models. */
+/**
+ * The settings of a model: the keys of a table `[models.NAME]` of a configuration file, which `docs/configuration.md` describes, in camel
+ * case; names as in the file are accepted too. The defaults work for unknown models. Those of the model server's place and key have no
+ * effect here.
+ */
 export interface FetchSettings {
-  /**
-   * `text` puts tools into the prompt, and the model writes calls as text. `native` passes tools on, and calls that arrive as text in a
-   * known format become native ones. Default: `text`.
-   */
-  mode?: "text" | "native" | undefined;
-  /** The dialect, without reasoning markers. Escapes are added. Default: block. */
-  dialect?: Dialect | undefined;
-  /** Whether markers contain a key, derived for each conversation from `secret` and the client's key. Default: false. */
-  keyed?: boolean | undefined;
-  /** The markers around reasoning at the beginning of a reply; null if there are none. Default: `<think>` and `</think>`. */
-  reasoning?: [open: string, close: string] | null | undefined;
-  /** Whether a reply begins inside reasoning, because the model's template opens it. Default: false. */
+  url?: string | undefined;
+  replay?: string | undefined;
+  kind?: string | undefined;
+  model?: string | undefined;
+  keyEnv?: string | undefined;
+  keyFile?: string | undefined;
+  headers?: Record<string, string> | undefined;
+  temperature?: number | undefined;
+  maxTokens?: number | undefined;
+  extra?: Record<string, unknown> | undefined;
+  syntax?: "block" | "emoji" | undefined;
+  startPrefix?: string | undefined;
+  endPrefix?: string | undefined;
+  argPrefix?: string | undefined;
+  selfClosing?: boolean | undefined;
+  reasoning?: [open: string, close: string] | boolean | undefined;
   inReasoning?: boolean | undefined;
-  /** `checked` sends a call when it is complete and valid, `stream` while the model writes it. Default: `checked`. */
-  arguments?: "checked" | "stream" | undefined;
-  /** How calls without an end marker are handled. Default: `reject`. */
   unclosed?: "reject" | "run" | undefined;
-  /** The maximum number of hidden requests that ask the model to correct invalid calls. Default: 2. */
+  keyed?: boolean | undefined;
+  mode?: "text" | "native" | undefined;
+  constrain?: "never" | "auto" | Engine | undefined;
+  arguments?: "checked" | "stream" | undefined;
   repairRounds?: number | undefined;
-  /** The name of the model that is sent to the server. Default: the requested one. */
-  upstreamModel?: string | undefined;
-  /** The names of the tools that the prompt lists; `*` matches any characters. Default: all. */
+  developerRole?: boolean | undefined;
   listedTools?: string[] | undefined;
-  /** The names of tools that are not listed. Default: none. */
   hiddenTools?: string[] | undefined;
-  /** The maximum length of each description, in characters. Default: no limit. */
   descriptionLength?: number | undefined;
-  /** The engine of the server that gets a grammar of the tools. Default: no grammar. */
-  engine?: Engine | undefined;
 }
 
 /** The type of the global `fetch`. */
@@ -82,7 +83,6 @@ interface End {
   response: ErrorResponse | null;
 }
 
-const LEAST_SECRET = 16;
 /** The flows of an answer: its reply has ended and the usage may follow, or it need not be read on. */
 const [USAGE_ONLY, STOP] = [1, 2];
 /** The limits of what is read for the usage: bytes, and milliseconds without the time that the client needs to read. */
@@ -108,10 +108,6 @@ export function plaincallFetch(options: FetchOptions = {}): Fetch {
   const { fetch: inner = globalThis.fetch, secret = random(), onChangedTool = warn, ...settings } = options;
   if (typeof inner !== "function") throw new PlaincallError("`fetch` must be a function");
   if (!(secret instanceof Uint8Array)) throw new PlaincallError("`secret` must be a Uint8Array");
-  if (secret.length < LEAST_SECRET) {
-    const needs = `needs at least ${LEAST_SECRET}; use 32 random bytes`;
-    throw new PlaincallError(`\`secret\` has ${secret.length} bytes, and ${needs}`);
-  }
   let translation = new Translation(settings, secret);
   return async (input, init) => {
     const given = input instanceof Request ? input : undefined;
@@ -129,7 +125,11 @@ export function plaincallFetch(options: FetchOptions = {}): Fetch {
     // The client's own signal and options, also those that are not in the standard, such as a proxy.
     const signal = init?.signal ?? given?.signal;
     const send: Send = (body, path, own = signal) =>
-      inner(targetOf(url, path ?? url.pathname), { ...optionsOf(given), ...init, ...toUpstream(method, url, path, headers, body, own) });
+      inner(targetOf(url, path ?? url.pathname), {
+        ...optionsOf(given),
+        ...init,
+        ...{ method, headers: translation.upstreamHeaders(headers, path !== undefined), body, ...(own ? { signal: own } : {}) },
+      });
     const asked = translation.ask(headers, url.pathname, body);
     switch (asked.kind) {
       case "unchanged":
@@ -172,25 +172,6 @@ function targetOf(url: URL, path: string): string {
   return target.href;
 }
 
-/** Returns the options of a request with another body. */
-function toUpstream(
-  method: string,
-  url: URL,
-  path: string | undefined,
-  given: Headers,
-  body: BodyInit,
-  signal: AbortSignal | null | undefined,
-): RequestInit {
-  const headers = new Headers(given);
-  headers.delete("content-length");
-  const key = headers.get("x-api-key");
-  if (path !== undefined) headers.set("content-type", "application/json");
-  if ((path ?? url.pathname) !== url.pathname && key !== null && !headers.has("authorization")) {
-    headers.set("authorization", `Bearer ${key}`);
-  }
-  return { method, headers, body, ...(signal ? { signal } : {}) };
-}
-
 function random(): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(32));
 }
@@ -211,14 +192,21 @@ class Translation {
   #object: number;
 
   constructor(settings: FetchSettings, secret: Uint8Array) {
-    const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
-    this.#object = perform(this.core, { create: { settings: given } }, secret);
+    const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+    const named = given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value] as const);
+    this.#object = perform(this.core, { create: { settings: Object.fromEntries(named) } }, secret);
     this.core.registry.register(this, this.#object);
   }
 
   /** Whether the request may be translated. */
   applies(method: string, path: string): boolean {
     return perform(this.core, { translates: { method, path } });
+  }
+
+  /** Returns the headers of a request to the model server. */
+  upstreamHeaders(headers: Headers, isTranslated: boolean): Headers {
+    const given = { object: this.#object, headers: [...headers], isTranslated };
+    return new Headers(perform<[name: string, value: string][]>(this.core, { upstreamHeaders: given }));
   }
 
   ask(headers: Headers, path: string, body: Uint8Array): Ask {

@@ -332,10 +332,10 @@ test("a callback that throws ends the request", async () => {
 
 test("settings", async () => {
   assert.throws(() => plaincallFetch({ secret: new Uint8Array(3) }), /`secret` has 3 bytes, and needs at least 16/);
-  assert.throws(() => plaincallFetch({ repairRound: 1 }), /unknown field `repairRound`/);
-  assert.throws(() => plaincallFetch({ engine: "unknown" }), /unknown engine/);
+  assert.throws(() => plaincallFetch({ repairRound: 1 }), /unknown key `repair_round`; did you mean `repair_rounds`?/);
+  assert.throws(() => plaincallFetch({ constrain: "unknown" }), /`constrain` cannot be `unknown`/);
   const model = new Model(INVALID);
-  const fetch = plaincallFetch({ fetch: model.fetch, repairRounds: 0, upstreamModel: "n", dialect: undefined });
+  const fetch = plaincallFetch({ fetch: model.fetch, repairRounds: 0, model: "n", syntax: undefined });
   const { error } = await (await fetch(URL_, post(BODY))).json();
   assert.equal(error.code, "invalid_tool_call");
   assert.equal(model.requests[0].model, "n");

@@ -4,6 +4,8 @@ mod command_line;
 mod measured;
 mod shells;
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use snapbox::{Data, assert_data_eq};
@@ -43,6 +45,44 @@ fn the_example_of_the_configuration_fits_its_schema() {
 #[test]
 fn configuration_is_up_to_date() {
     check("configuration.md", &plaincall_config::settings::reference());
+}
+
+/// The types of both packages have the keys of a table `[models.NAME]`, and no others.
+#[test]
+fn the_packages_have_every_key_of_a_model() {
+    let schema = plaincall_config::settings::schema();
+    let keys = &schema["properties"]["models"]["additionalProperties"]["properties"];
+    let keys: BTreeSet<String> = keys.as_object().unwrap().keys().cloned().collect();
+    for (file, begin, end, mark) in [
+        (
+            "python/plaincall/_gateway.py",
+            "class ModelSettings(",
+            "\n\n\n",
+            ": ",
+        ),
+        (
+            "typescript/src/openai.ts",
+            "interface FetchSettings {",
+            "\n}\n",
+            "?: ",
+        ),
+    ] {
+        let path = format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"));
+        let text = fs::read_to_string(path).unwrap();
+        let (_, part) = text.split_once(begin).unwrap();
+        let (part, _) = part.split_once(end).unwrap();
+        let names = part.lines().filter_map(|line| line.trim().split_once(mark));
+        let names = names
+            .map(|(name, _)| name)
+            .filter(|name| name.chars().all(|c| c.is_ascii_alphabetic() || c == '_'));
+        let snake = |name: &str| {
+            name.chars().fold(String::new(), |name, c| match c {
+                'A'..='Z' => name + "_" + &c.to_ascii_lowercase().to_string(),
+                c => name + &c.to_string(),
+            })
+        };
+        assert_eq!(names.map(snake).collect::<BTreeSet<_>>(), keys, "{file}");
+    }
 }
 
 #[test]

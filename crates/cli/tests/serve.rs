@@ -7,6 +7,7 @@
 
 mod client;
 mod coding_agents;
+mod every_key;
 mod key_limits;
 mod reload;
 mod servers;

@@ -29,6 +29,12 @@ pub fn is_secret_name(name: &str) -> bool {
 #[schemars(inline)]
 pub struct Address(pub String);
 
+impl Address {
+    pub(crate) fn is_web(&self) -> bool {
+        self.0.starts_with("http://") || self.0.starts_with("https://")
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.0.find("://").map_or(0, |end| end + 3);

@@ -24,7 +24,8 @@ pub use check::{MAX_AGENT_DEPTH, read_settings};
 pub use layers::{Layers, untrusted};
 pub use measured::measured_models;
 pub use model::{
-    Api, Arguments, Constrain, MAX_REPAIR_ROUNDS, Model, Reasoning, Syntax, ToolMode, read_models,
+    Api, ArgumentMode, Constrain, MAX_REPAIR_ROUNDS, Model, Reasoning, Syntax, ToolMode,
+    read_models,
 };
 pub use model_name::KeySource;
 pub use paths::FilePath;

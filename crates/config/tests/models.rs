@@ -12,7 +12,7 @@ use plaincall_call::Unclosed;
 use plaincall_config::FileError;
 use plaincall_config::secret::Address;
 use plaincall_config::settings::{
-    Api, Arguments, Model, Reasoning, Syntax, ToolMode, read_settings,
+    Api, ArgumentMode, Model, Reasoning, Syntax, ToolMode, read_settings,
 };
 
 /// Reads a file of models without any environment variable.
@@ -113,11 +113,15 @@ fn every_key_of_a_model() {
             "unclosed = 'reject'",
             unclosed(Unclosed::Reject),
         ),
-        (none(), "arguments = 'stream'", arguments(Arguments::Stream)),
         (
-            arguments(Arguments::Stream),
+            none(),
+            "arguments = 'stream'",
+            arguments(ArgumentMode::Stream),
+        ),
+        (
+            arguments(ArgumentMode::Stream),
             "arguments = 'checked'",
-            arguments(Arguments::Checked),
+            arguments(ArgumentMode::Checked),
         ),
         (
             none(),
@@ -257,9 +261,14 @@ fn problems_of_models() {
             "a marker of the block syntax",
         ),
         (
-            "[models.a]\ntemperature = 1",
+            "[models.a]\ntemperature = 3",
             (2, 1),
-            "not supported by `plaincall serve`",
+            "must be a number from 0 to 2",
+        ),
+        (
+            "[models.a]\nextra = { seed = 1, stream_options = 'no', stop = 'x' }",
+            (2, 1),
+            "`extra` cannot set `stream_options`",
         ),
         (
             "[models]\nkeyed = true",

@@ -239,6 +239,7 @@ impl Adapter {
             key: host.caller,
         };
         let name = settings.upstream_model.as_ref();
+        let has_defaults = settings.add_defaults(&mut chat);
         if !is_chat {
             for message in &mut chat.messages {
                 settings.adapt_role(message);
@@ -247,10 +248,11 @@ impl Adapter {
         let (mut upstream, mut plan) = match translate(chat, settings, caller, &self.tools)? {
             Translation::Changed { upstream, plan } => (upstream, plan),
             Translation::Unchanged(mut chat) if is_chat => {
-                let Some(name) = name else {
+                if let Some(name) = name {
+                    chat.model = Some(name.clone().into());
+                } else if !has_defaults {
                     return Ok(Ask::Unchanged);
-                };
-                chat.model = Some(name.clone().into());
+                }
                 return Ok(Ask::Renamed(plaincall_wire::write_bytes(&chat)));
             }
             Translation::Unchanged(chat) => {
@@ -289,7 +291,7 @@ impl Adapter {
             Some(_) => MAX_QUICK,
             None => body.len(),
         };
-        let body: Bytes = if is_native && is_chat && name.is_none() {
+        let body: Bytes = if is_native && is_chat && name.is_none() && !has_defaults {
             body.to_vec()
         } else {
             // About as long as the client's, so that it is not copied while it grows.

@@ -4,8 +4,13 @@ use std::num::NonZeroUsize;
 
 use plaincall_call::Unclosed;
 use plaincall_call::grammar::Constrain;
+pub use plaincall_config::settings::{ArgumentMode, ToolMode};
 use plaincall_syntax::{Dialect, DialectError};
-use plaincall_wire::openai::Message;
+
+use plaincall_config::settings::Model;
+use plaincall_wire::Json;
+use plaincall_wire::openai::{ChatCompletionRequest, Message};
+use serde_json::{Map, Value};
 
 /// The settings of a model: its prompts, and the parsing and delivery of its replies. The default works for unknown models.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +35,18 @@ pub struct ModelSettings {
     pub developer_is_system: bool,
     /// The name of the model that is sent to the model server. Default: the requested one.
     pub upstream_model: Option<String>,
+    /// Fields of each chat completions request to the model server that has none of the same name.
+    pub default_fields: Map<String, Value>,
     /// The tools that the prompt lists. Default: all.
     pub prompt_budget: PromptBudget,
     /// Whether the model server constrains replies with a grammar.
     pub constrain: Constrain,
 }
+
+/// The default of [`ModelSettings::repair_rounds`].
+const REPAIR_ROUNDS: u32 = 2;
+/// The field for the maximum number of tokens of a reply, which has a newer name too.
+const MAX_TOKENS: &str = "max_tokens";
 
 /// Limits for the list of tools in a prompt (`spec/gateway.md` 1). In names, `*` matches any characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,18 +66,6 @@ impl PromptBudget {
         let has = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
         self.listed_tools.as_deref().is_none_or(has) && !has(&self.hidden_tools)
     }
-}
-
-/// How tools are offered to a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ToolMode {
-    /// In the prompt. The model writes its calls as text.
-    #[default]
-    Text,
-    /// As tools of the model server, whose calls are returned unchanged. A call that arrives as text in a known format becomes a
-    /// call (`spec/gateway.md` 11.1).
-    Native,
 }
 
 /// The markers around the reasoning in a model's text. They are recognized at the beginning of a reply (`spec/common.md` 5.1).
@@ -91,36 +91,48 @@ pub enum Markers {
     Keyed,
 }
 
-/// When the arguments of calls are sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ArgumentMode {
-    /// After the call is complete and valid, together with its name. Invalid calls are not sent.
-    #[default]
-    Checked,
-    /// While the model writes them. The arguments of an invalid call end as unparsable JSON.
-    ///
-    /// Complete responses, and responses to requests with a `strict` function, are checked anyway.
-    Stream,
-}
-
-plaincall_call::named!(ToolMode { Text = "text", Native = "native" });
-plaincall_call::named!(ArgumentMode { Checked = "checked", Stream = "stream" });
-
 impl Default for ModelSettings {
     fn default() -> Self {
+        Self::from(&Model::default())
+    }
+}
+
+impl From<&Model> for ModelSettings {
+    fn from(model: &Model) -> Self {
+        let own = [
+            ("temperature", model.temperature.map(Value::from)),
+            ("max_tokens", model.max_tokens.map(|most| most.get().into())),
+        ];
+        let own = own
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        let mut default_fields = model.extra.clone();
+        default_fields.extend(own);
+        let length = model.description_length;
         Self {
-            mode: ToolMode::default(),
-            dialect: Dialect::block(),
-            markers: Markers::default(),
-            reasoning: Some(ReasoningSpan::think()),
-            arguments: ArgumentMode::default(),
-            unclosed: Unclosed::default(),
-            repair_rounds: 2,
-            developer_is_system: true,
-            upstream_model: None,
-            prompt_budget: PromptBudget::default(),
-            constrain: Constrain::default(),
+            mode: model.mode.unwrap_or_default(),
+            dialect: model.dialect(),
+            markers: match model.keyed {
+                Some(true) => Markers::Keyed,
+                _ => Markers::Plain,
+            },
+            reasoning: model.reasoning().map(|[open, close]| ReasoningSpan {
+                open,
+                close,
+                is_started: model.in_reasoning == Some(true),
+            }),
+            arguments: model.arguments.unwrap_or_default(),
+            unclosed: model.unclosed.unwrap_or_default(),
+            repair_rounds: model.repair_rounds.unwrap_or(REPAIR_ROUNDS),
+            developer_is_system: model.developer_role != Some(true),
+            upstream_model: model.model.clone(),
+            default_fields,
+            prompt_budget: PromptBudget {
+                listed_tools: model.listed_tools.clone(),
+                hidden_tools: model.hidden_tools.clone().unwrap_or_default(),
+                description_length: length.and_then(|length| length.try_into().ok()),
+            },
+            constrain: model.constrain.unwrap_or_default().into(),
         }
     }
 }
@@ -161,6 +173,26 @@ impl ModelSettings {
         if self.developer_is_system && message.role() == "developer" {
             message.role = Some("system".into());
         }
+    }
+
+    /// Adds the default fields that a request does not have. Returns whether there are any.
+    pub(crate) fn add_defaults(&self, chat: &mut ChatCompletionRequest<'_>) -> bool {
+        let mut is_changed = false;
+        for (name, value) in self
+            .default_fields
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+        {
+            let same: &[&str] = match name.as_str() {
+                MAX_TOKENS => &[MAX_TOKENS, "max_completion_tokens"],
+                name => &[name],
+            };
+            if same.iter().all(|name| chat.unknown.get(name).is_none()) {
+                chat.unknown.set(name.clone(), Json::new(value));
+                is_changed = true;
+            }
+        }
+        is_changed
     }
 
     pub(crate) fn prompt_dialect(&self, key: Option<&str>) -> Dialect {

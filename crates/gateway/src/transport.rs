@@ -3,10 +3,14 @@
 mod keys;
 mod paths;
 
+use std::fmt;
+
 use bytes::Bytes;
 use plaincall_call::definitions::ChangedTool;
-use plaincall_call::grammar::Engine;
+use plaincall_call::grammar::{Constrain, Engine};
+use plaincall_config::settings::Model;
 use plaincall_wire::openai::read_error;
+use serde_json::Value;
 
 use crate::adapter::{self, Adapter, AskEnd, Host};
 use crate::api::ClientApi;
@@ -43,10 +47,10 @@ const OF_ANSWER: [&str; 15] = [
 /// ```
 /// use plaincall_gateway::translation::Host;
 /// use plaincall_gateway::transport::{Ask, Next, Transport};
-/// use plaincall_gateway::{ModelSettings, Secret};
+/// use plaincall_gateway::Secret;
 ///
-/// let secret = Secret::new("the same secret in all instances");
-/// let transport = Transport::new(secret, ModelSettings::default(), None);
+/// let settings = serde_json::json!({"repair_rounds": 1});
+/// let transport = Transport::new(b"the same secret in all instances", settings)?;
 /// assert!(Transport::translates("POST", "/v1/chat/completions"));
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
 ///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
@@ -58,11 +62,13 @@ const OF_ANSWER: [&str; 15] = [
 /// asked.feed(br#"{"choices":[{"message":{"content":"!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END"},"finish_reason":"stop"}]}"#);
 /// let (body, next) = asked.end(None);
 /// assert!(matches!(next, Next::Done) && String::from_utf8_lossy(&body).contains("tool_calls"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Transport {
     adapter: Adapter,
     engine: Option<Engine>,
+    headers: Vec<(String, String)>,
 }
 
 /// The outcome of [`Transport::ask`].
@@ -135,14 +141,89 @@ impl Response {
     }
 }
 
+/// The minimum length of a secret, in bytes.
+const LEAST_SECRET: usize = 16;
+
+/// Why a transport cannot be created: a message for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsError(String);
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
 impl Transport {
-    /// Creates a transport. Instances that serve the same conversations need the same secret. With `engine`, requests get a grammar
-    /// of their tools.
-    pub fn new(secret: Secret, settings: ModelSettings, engine: Option<Engine>) -> Self {
-        Self {
-            adapter: Adapter::new(secret, settings),
-            engine,
+    /// Creates a transport. Instances that serve the same conversations need the same secret, of at least 16 bytes. The settings are
+    /// an object with the keys of a table `[models.NAME]` (docs/configuration.md). Those of the model server's place and key have no
+    /// effect: the client library knows them.
+    ///
+    /// # Errors
+    /// Returns an error with all problems of the settings.
+    pub fn new(secret: &[u8], settings: Value) -> Result<Self, SettingsError> {
+        let length = secret.len();
+        if length < LEAST_SECRET {
+            let needs = format!("needs at least {LEAST_SECRET}; use 32 random bytes");
+            return Err(SettingsError(format!(
+                "`secret` has {length} bytes, and {needs}"
+            )));
         }
+        let model = Model::from_json(settings).map_err(|error| {
+            let problems = error.problems.into_iter();
+            let problems: Vec<String> = problems.map(|problem| problem.message).collect();
+            SettingsError(problems.join("; "))
+        })?;
+        let engine = match Constrain::from(model.constrain.unwrap_or_default()) {
+            Constrain::For(engine) => Some(engine),
+            // Nothing asks the model server for its engine.
+            Constrain::Always => {
+                let message =
+                    "`constrain` must name the engine of the model server here, such as \"vllm\"";
+                return Err(SettingsError(message.to_owned()));
+            }
+            Constrain::Auto | Constrain::Never => None,
+        };
+        let expands = |(_, value): &(&String, &String)| value.contains("${");
+        if let Some((name, _)) = model.headers.iter().find(expands) {
+            return Err(SettingsError(format!(
+                "`headers.{name}`: only commands replace `${{NAME}}`; pass the value of the variable"
+            )));
+        }
+        Ok(Self {
+            adapter: Adapter::new(Secret::new(secret), ModelSettings::from(&model)),
+            engine,
+            headers: model.headers.into_iter().collect(),
+        })
+    }
+
+    /// Returns the headers of a request to the model server: the client's, and those of the settings. `is_translated` is whether the
+    /// body was translated.
+    pub fn upstream_headers(
+        &self,
+        mut headers: Vec<(String, String)>,
+        is_translated: bool,
+    ) -> Vec<(String, String)> {
+        let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
+        let mut replaced = vec!["content-length", "transfer-encoding"];
+        replaced.extend(self.headers.iter().map(|(name, _)| name.as_str()));
+        if is_translated {
+            replaced.extend(["accept-encoding", "content-type"]);
+        }
+        headers.retain(|(name, _)| !replaced.iter().any(|other| is(name, other)));
+        headers.extend(self.headers.iter().cloned());
+        if is_translated {
+            let value = |sought| headers.iter().find(|(name, _)| is(name, sought));
+            let key = value("x-api-key").filter(|_| value("authorization").is_none());
+            let key = key.map(|(_, key)| ("authorization".to_owned(), format!("Bearer {key}")));
+            headers.extend(key);
+            headers.push(("content-type".to_owned(), JSON.to_owned()));
+            // Encoded answers could not be read.
+            headers.push(("accept-encoding".to_owned(), "identity".to_owned()));
+        }
+        headers
     }
 
     /// Returns whether a request of any content type must be passed to [`ask`](Self::ask). All others are forwarded unchanged.

@@ -62,7 +62,7 @@ fn calls(api: ClientApi, settings: &ModelSettings, is_streamed: bool, reply: &st
             // A custom tool is strict, so no arguments are streamed.
             let fields = match settings.arguments {
                 plaincall_gateway::ArgumentMode::Checked => json!({"tools": tools}),
-                _ => fields,
+                plaincall_gateway::ArgumentMode::Stream => fields,
             };
             let response = if is_streamed {
                 responses::model::streamed(&fields, settings, &[reply], "stop")

@@ -7,6 +7,7 @@
 )]
 
 mod budget;
+mod defaults;
 mod keys;
 mod tool_cache;
 

@@ -1,8 +1,10 @@
 //! Which requests a transport translates, rejects and forwards.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+use plaincall_gateway::Secret;
 use plaincall_gateway::translation::Host;
 use plaincall_gateway::transport::{Ask, Transport};
-use plaincall_gateway::{ModelSettings, Secret};
+use serde_json::json;
 
 const TOOLS: &[u8] = br#"{"input":"x","messages":[{"role":"user","content":"x"}],"max_tokens":9,
     "tools":[{"type":"function","name":"a","function":{"name":"a"},"input_schema":{"type":"object"}}]}"#;
@@ -10,7 +12,7 @@ const FUNCTIONS: &[u8] =
     br#"{"messages":[{"role":"user","content":"x"}],"functions":[{"name":"a"}]}"#;
 
 fn ask(path: &str, body: &[u8]) -> Ask {
-    let transport = Transport::new(Secret::new("secret"), ModelSettings::default(), None);
+    let transport = Transport::new(b"a secret of 16 bytes", json!({})).unwrap();
     transport.ask(path, body, Host::new("", Secret::new("seed"), 0))
 }
 

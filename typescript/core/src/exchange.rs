@@ -1,30 +1,29 @@
 //! The core of the gateway inside a client library (`spec/gateway.md`).
 
-use std::num::NonZeroUsize;
-
-use plaincall_call::grammar::Engine;
-use plaincall_call::{DialectOptions, Unclosed};
+use plaincall_gateway::Secret;
 use plaincall_gateway::translation::{Flow, Host};
 use plaincall_gateway::transport::{Ask, Asked, CountTokens, Next, Response, Transport};
-use plaincall_gateway::{
-    ArgumentMode, Markers, ModelSettings, PromptBudget, ReasoningSpan, Secret, ToolMode,
-};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::dialect::dialect;
 use crate::document::write;
 use crate::error::Error;
 use crate::state::{Object, State};
-use crate::toolbox::one_of;
 
 /// An operation of requests and replies.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum ExchangeOperation {
     /// Creates a transport. The text is its secret.
-    Create { settings: Box<Settings> },
+    Create { settings: Value },
     /// Returns whether a request must be passed to `ask`.
     Translates { method: String, path: String },
+    /// Returns the headers of a request to the model server for those of the client's.
+    UpstreamHeaders {
+        object: u32,
+        headers: Vec<(String, String)>,
+        is_translated: bool,
+    },
     /// Returns those of the names of headers that the client gets.
     KeptHeaders { names: Vec<String> },
     /// Translates a request, whose body is the text. `caller` is the same for all requests of a client; `seed` is random; `now` is
@@ -52,25 +51,6 @@ pub(crate) enum ExchangeOperation {
     CountAnswer { object: u32 },
     /// Returns the response of a count of tokens.
     CountResponse { object: u32 },
-}
-
-/// The settings of a model.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(crate) struct Settings {
-    mode: Option<String>,
-    dialect: Option<DialectOptions>,
-    keyed: bool,
-    reasoning: Option<(String, String)>,
-    in_reasoning: bool,
-    arguments: Option<String>,
-    unclosed: Unclosed,
-    repair_rounds: u32,
-    upstream_model: Option<String>,
-    listed_tools: Option<Vec<String>>,
-    hidden_tools: Vec<String>,
-    description_length: Option<NonZeroUsize>,
-    engine: Option<String>,
 }
 
 /// What happens with a request.
@@ -126,73 +106,6 @@ struct RequestView {
     body: String,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        let defaults = ModelSettings::default();
-        let reasoning = defaults.reasoning.map(|span| (span.open, span.close));
-        Self {
-            mode: None,
-            dialect: None,
-            keyed: false,
-            reasoning,
-            in_reasoning: false,
-            arguments: None,
-            unclosed: Unclosed::Reject,
-            repair_rounds: defaults.repair_rounds,
-            upstream_model: None,
-            listed_tools: None,
-            hidden_tools: Vec::new(),
-            description_length: None,
-            engine: None,
-        }
-    }
-}
-
-impl Settings {
-    fn transport(self, secret: &[u8]) -> Result<Transport, Error> {
-        let mut settings = ModelSettings::default();
-        if let Some(name) = self.mode {
-            let names = ToolMode::ALL.map(ToolMode::name);
-            let mode = ToolMode::from_name(&name);
-            settings.mode = mode.ok_or_else(|| one_of("mode", &name, names))?;
-        }
-        if let Some(options) = &self.dialect {
-            settings.dialect = dialect(options)?;
-        }
-        if self.keyed {
-            settings.markers = Markers::Keyed;
-        }
-        settings.reasoning = self.reasoning.map(|(open, close)| {
-            let mut span = ReasoningSpan::new(open, close);
-            span.is_started = self.in_reasoning;
-            span
-        });
-        if let Some(name) = self.arguments {
-            let names = ArgumentMode::ALL.map(ArgumentMode::name);
-            let mode = ArgumentMode::from_name(&name);
-            settings.arguments = mode.ok_or_else(|| one_of("arguments", &name, names))?;
-        }
-        settings.unclosed = self.unclosed;
-        settings.repair_rounds = self.repair_rounds;
-        settings.upstream_model = self.upstream_model;
-        let mut budget = PromptBudget::default();
-        budget.listed_tools = self.listed_tools;
-        budget.hidden_tools = self.hidden_tools;
-        budget.description_length = self.description_length;
-        settings.prompt_budget = budget;
-        settings.check().map_err(Error::dialect)?;
-        let engine = self.engine.map(|name| {
-            Engine::from_name(&name)
-                .ok_or_else(|| one_of("engine", &name, Engine::ALL.map(Engine::name)))
-        });
-        Ok(Transport::new(
-            Secret::new(secret),
-            settings,
-            engine.transpose()?,
-        ))
-    }
-}
-
 impl From<Response> for ResponseView {
     fn from(response: Response) -> Self {
         Self {
@@ -215,12 +128,22 @@ impl ExchangeOperation {
     pub(crate) fn perform(self, state: &mut State, text: &[u8]) -> Result<(), Error> {
         match self {
             Self::Create { settings } => {
-                let transport = Box::new(settings.transport(text)?);
-                let object = state.add(Object::Transport(transport));
+                let transport = Transport::new(text, settings).map_err(Error::argument)?;
+                let object = state.add(Object::Transport(Box::new(transport)));
                 write(&mut state.output, &object)
             }
             Self::Translates { method, path } => {
                 write(&mut state.output, &Transport::translates(&method, &path))
+            }
+            Self::UpstreamHeaders {
+                object,
+                headers,
+                is_translated,
+            } => {
+                let headers = state
+                    .transport(object)?
+                    .upstream_headers(headers, is_translated);
+                write(&mut state.output, &headers)
             }
             Self::KeptHeaders { mut names } => {
                 names.retain(|name| Transport::keeps_header(name));

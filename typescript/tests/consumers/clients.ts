@@ -31,7 +31,7 @@ export const all = [
   prompt(toolbox, { descriptionLength: undefined }),
   grammar(chat, "vllm", { only: undefined }),
   render({ name: "a", arguments: {}, id: undefined }, { tools: responses, dialect: undefined }),
-  plaincallFetch({ fetch: undefined, dialect: undefined, engine: undefined, onChangedTool: undefined }),
+  plaincallFetch({ fetch: undefined, syntax: undefined, constrain: undefined, onChangedTool: undefined }),
   // @ts-expect-error: a list is not a schema.
   () => tool({ name: "g", input: ["a"] }),
   // @ts-expect-error: `c` is not an argument.

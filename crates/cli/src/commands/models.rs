@@ -241,6 +241,8 @@ fn configured(name: String, entry: &Model, servers: &[Server]) -> ConfiguredMode
     let server = servers
         .iter()
         .filter(answered)
+        // A table for several models.
+        .filter(|_| !model.contains('*'))
         .find(|server| url.as_ref() == Some(&server.url));
     let is_offered = server.map(|server| {
         // Ollama adds the tag.

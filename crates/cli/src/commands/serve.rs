@@ -12,17 +12,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_config::settings::{
-    Arguments, Model, Reasoning, ToolMode as ModelMode, measured_models, read_models,
-};
+use plaincall_config::settings::{Api, Model, Reasoning, measured_models, read_models};
 use plaincall_gateway::{
-    ArgumentMode, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay, Secret,
-    ToolMode, Upstream, for_name,
+    Gateway, GatewayConfig, ModelSettings, Replay, Secret, Upstream, for_name,
 };
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -58,7 +54,9 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         .build()
         .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
     let file = ModelsFile::read(options, &environment)?;
-    let has_servers = file.models.iter().any(|(_, model)| model.url.is_some());
+    let skipped = file.skipped.clone();
+    let has_server = |(_, model): &(String, Model)| model.url.is_some() || model.replay.is_some();
+    let has_servers = file.models.iter().any(has_server);
     let upstream = match &options.upstream {
         Some(upstream) => Some(upstream.clone()),
         None if has_servers => None,
@@ -105,6 +103,11 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         ));
         if let Some(file_warning) = file_warning {
             print_note(&file_warning);
+        }
+        for name in skipped {
+            print_note(&format!(
+                "the model `{name}` is not served: its server has the API `anthropic`"
+            ));
         }
         if options.log_contents {
             print_note(
@@ -293,6 +296,8 @@ fn servers(upstream: Option<&str>, config: &GatewayConfig) -> Vec<String> {
 #[derive(Default)]
 struct ModelsFile {
     models: Vec<(String, Model)>,
+    /// The names of models that cannot be served.
+    skipped: Vec<String>,
     /// The environment variables that the file names, and their values.
     variables: BTreeMap<String, String>,
 }
@@ -319,11 +324,17 @@ impl ModelsFile {
         let folder = file.parent().unwrap_or(Path::new(""));
         let home = environment.get("HOME").map(Path::new);
         for (_, model) in &mut models {
-            if let Some(key) = &mut model.key_file {
-                key.0 = key.resolve(folder, home);
+            for path in [&mut model.key_file, &mut model.replay]
+                .into_iter()
+                .flatten()
+            {
+                path.0 = path.resolve(folder, home);
             }
         }
+        let is_skipped = |(_, model): &mut (String, Model)| model.kind == Some(Api::Anthropic);
+        let skipped = models.extract_if(.., is_skipped).map(|(name, _)| name);
         Ok(Self {
+            skipped: skipped.collect(),
             models,
             variables: variables.into_inner(),
         })
@@ -336,8 +347,10 @@ fn upstream_of(
     variables: &BTreeMap<String, String>,
     environment: &Environment,
 ) -> Result<Option<Upstream>, Failure> {
-    let Some(url) = &model.url else {
-        return Ok(None);
+    let url = match (&model.url, &model.replay) {
+        (None, Some(file)) => return replay(&file.0).map(Some),
+        (None, None) => return Ok(None),
+        (Some(url), _) => url,
     };
     let file = model.key_file.as_ref().map(|file| file.0.as_path());
     let key = match (&model.key_env, file) {
@@ -357,6 +370,14 @@ fn upstream_of(
     Ok(Some(upstream.with_secrets(secrets)))
 }
 
+/// Returns the recorded replies of a file as a model server.
+fn replay(file: &Path) -> Result<Upstream, Failure> {
+    let (file, text) = tools_file::read(file)?;
+    let replay = Replay::read(&text);
+    let replay = replay.map_err(|error| Failure::Runtime(format!("{file}: {error}")))?;
+    Ok(Upstream::local(replay))
+}
+
 /// Returns the secret from which markers are derived.
 fn secret(options: &ServeOptions, environment: &Environment) -> Result<Secret, Failure> {
     match Source::of(options.secret.as_deref(), SECRET, environment)? {
@@ -374,14 +395,12 @@ fn reloadable(
     secret: Secret,
     environment: &Environment,
 ) -> Result<GatewayConfig, Failure> {
-    let ModelsFile { models, variables } = file;
+    let ModelsFile {
+        models, variables, ..
+    } = file;
     let source = |file: &Option<_>, name| Source::of(file.as_deref(), name, environment);
     let upstream = match upstream.map(|upstream| (upstream, upstream.strip_prefix("replay:"))) {
-        Some((_, Some(file))) => {
-            let (file, text) = tools_file::read(Path::new(file))?;
-            let replay = Replay::read(&text);
-            Upstream::local(replay.map_err(|error| Failure::Runtime(format!("{file}: {error}")))?)
-        }
+        Some((_, Some(file))) => replay(Path::new(file))?,
         Some((upstream, None)) => {
             let key = source(&options.upstream_key, UPSTREAM_KEY)?;
             let key = key.map(|source| source.value("key")).transpose()?;
@@ -410,13 +429,13 @@ fn reloadable(
     }
     let models = models.into_iter().chain(measured).map(|(name, model)| {
         let id = model.model.clone().unwrap_or_else(|| name.clone());
-        (name, settings(&model.or_measured(&id)))
+        (name, ModelSettings::from(&model.or_measured(&id)))
     });
     config.models = models.collect();
     config.keys = keys.iter().map(|(key, _)| key.clone()).collect();
     config.key_limits = key_limits;
     config.limits_by_key = keys;
-    config.other_models = settings(&all);
+    config.other_models = ModelSettings::from(&all);
     Ok(config)
 }
 
@@ -446,39 +465,4 @@ fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
         developer_role: Some(options.developer_role),
         ..Model::default()
     })
-}
-
-fn settings(model: &Model) -> ModelSettings {
-    let mut settings = ModelSettings::default();
-    settings.mode = match model.mode.unwrap_or_default() {
-        ModelMode::Text => ToolMode::Text,
-        ModelMode::Native => ToolMode::Native,
-    };
-    settings.constrain = model.constrain.unwrap_or_default().into();
-    settings.dialect = model.dialect();
-    settings.markers = match model.keyed {
-        Some(true) => Markers::Keyed,
-        _ => Markers::Plain,
-    };
-    settings.reasoning = model.reasoning().map(|[open, close]| {
-        let mut span = ReasoningSpan::new(open, close);
-        span.is_started = model.in_reasoning == Some(true);
-        span
-    });
-    settings.arguments = match model.arguments.unwrap_or_default() {
-        Arguments::Checked => ArgumentMode::Checked,
-        Arguments::Stream => ArgumentMode::Stream,
-    };
-    settings.unclosed = model.unclosed.unwrap_or_default();
-    if let Some(rounds) = model.repair_rounds {
-        settings.repair_rounds = rounds;
-    }
-    settings.developer_is_system = model.developer_role != Some(true);
-    settings.upstream_model.clone_from(&model.model);
-    let budget = &mut settings.prompt_budget;
-    budget.listed_tools.clone_from(&model.listed_tools);
-    budget.hidden_tools = model.hidden_tools.clone().unwrap_or_default();
-    let length = model.description_length;
-    budget.description_length = length.and_then(|length| NonZeroUsize::try_from(length).ok());
-    settings
 }

@@ -1,5 +1,6 @@
 //! Selection of a model, and its client.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use plaincall_agent::http::{HttpSettings, Proxy};
 use plaincall_agent::model::{Anthropic, Json, Key, Model as Client, ModelError, OpenAi, Replay};
 use plaincall_config::secret::Address;
 use plaincall_config::settings::{Api, FilePath, KeySource, Model};
+use plaincall_gateway::for_name;
 
 use crate::environment::Environment;
 use crate::keys::Source;
@@ -45,13 +47,21 @@ impl Configuration {
     pub(crate) fn chosen(&self, name: Option<&str>) -> Result<Chosen, Failure> {
         let name = name.or(self.settings.model.as_deref());
         let name = name.ok_or_else(|| self.no_model())?.to_owned();
-        let entry = self.settings.models.get(&name).cloned();
-        let entry = entry.or_else(|| self.named(&name));
+        let entry = self.table_of(&name).or_else(|| self.named(&name));
         Ok(Chosen {
             entry: entry.ok_or_else(|| self.unknown_model(&name))?,
             name,
             is_from_options: false,
         })
+    }
+
+    /// Returns the table of a model. `*` in the name of a table matches any characters, as for `plaincall serve`.
+    fn table_of(&self, name: &str) -> Option<Model> {
+        let tables = self.settings.models.clone();
+        let tables: Vec<(String, Model)> = tables.into_iter().collect();
+        for_name(&tables, name)
+            .filter(|_| !name.contains('*'))
+            .cloned()
     }
 
     /// Returns the model for a name without a table. `ollama:ID` is on the server in `OLLAMA_HOST`, if it is set.
@@ -156,16 +166,18 @@ impl Chosen {
                 .map_err(|error| Failure::Configuration(format!("{file}: {error}")))?;
             return Ok(ready(name.clone(), Arc::new(replay), None));
         }
-        let url = entry
-            .url
-            .as_ref()
-            .map_or(String::new(), |url| url.0.clone());
+        let Some(Address(url)) = &entry.url else {
+            return Err(Failure::Configuration(format!(
+                "the table of the model `{name}` has no `url`, the base URL of the model server, such as \"http://localhost:11434/v1\""
+            )));
+        };
         // The query may contain a key.
         let address = url.split(['?', '#']).next().unwrap_or_default();
         let mut shown = name.clone();
         if *is_from_options {
             shown = format!("{name} at {address}");
         }
+        let headers = self.headers(environment)?;
         let id = self.id();
         let key = self.key(environment)?.map(Key::new);
         let invalid =
@@ -183,6 +195,9 @@ impl Chosen {
                 if let Some(tokens) = entry.max_tokens {
                     client = client.max_tokens(tokens.get());
                 }
+                for (name, value) in headers {
+                    client = client.header(name, value);
+                }
                 for (name, value) in &entry.extra {
                     client = client.field(name.clone(), Json::new(value));
                 }
@@ -197,6 +212,24 @@ impl Chosen {
             }
             Api::Anthropic => ready(shown, Arc::new(client!(Anthropic::at(url, id))), None),
         })
+    }
+
+    /// Returns the headers with the values of the variables in them.
+    fn headers(&self, environment: &Environment) -> Result<BTreeMap<String, String>, Failure> {
+        let mut entry = self.entry.clone();
+        let variable = |name: &str| environment.get_set(name)?.to_str().map(str::to_owned);
+        entry.expand_headers(&variable).map_err(|problems| {
+            let problems = problems.into_iter();
+            let problems =
+                problems.map(|(header, message)| format!("`headers.{header}`: {message}"));
+            let problems: Vec<String> = problems.collect();
+            Failure::Configuration(format!(
+                "the model `{}`: {}",
+                self.name,
+                problems.join("; ")
+            ))
+        })?;
+        Ok(entry.headers)
     }
 
     /// Returns the key of the model: from its settings, or from the usual variable for its server.

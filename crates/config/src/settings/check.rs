@@ -6,7 +6,6 @@ use std::path::Path;
 
 use plaincall_call::names::did_you_mean;
 
-use super::model::{Model, SERVED, TWO_KEYS, is_web, web_only};
 use super::model_name::PROVIDERS;
 use super::paths::is_below;
 use super::{Builtin, Mcp, Settings};
@@ -45,12 +44,6 @@ pub fn read_settings(
             let servers = format!("{at}/mcp/servers");
             server.check_keys(&child(&servers, name), &mut document);
         }
-    }
-    for name in document.keys("/models") {
-        let pointer = child("/models", &name);
-        document.deny_keys(&pointer, SERVED, |key| {
-            format!("`{key}` is only for the file of `plaincall serve --models FILE`")
-        });
     }
     let layer = document.root().clone();
     document.finish(layer).map_err(|mut error| {
@@ -105,7 +98,15 @@ impl Settings {
         }
         for (name, entry) in &self.models {
             let place = |key| Location::key(child(&child("/models", name), key));
-            problems.extend(model(name, entry).map(|(key, message)| (place(key), message)));
+            let problem = if PROVIDERS.contains(&name.as_str()) || name.contains(':') {
+                let message = format!(
+                    "invalid model name `{name}`: `openai:`, `anthropic:`, `ollama:` and `replay:` are reserved; choose a name without a colon"
+                );
+                Some(("url", message))
+            } else {
+                entry.problem()
+            };
+            problems.extend(problem.map(|(key, message)| (place(key), message)));
         }
         for (index, entry) in self.rules.iter().enumerate() {
             problems.extend(entry.problems(&format!("/rules/{index}")));
@@ -211,24 +212,33 @@ impl Settings {
             let passes_on = !builtin.command_environment.is_empty();
             own(passes_on, &format!("{at}/builtin"), "command_environment");
         }
+        let models = self.models.iter().flat_map(|(name, model)| {
+            let at = child(&child("/models", name), "headers");
+            let headers = model.headers.iter();
+            headers.map(move |(key, value)| (child(&at, key), value.as_str()))
+        });
         let servers = self.tool_sources().flat_map(|(at, _, mcp)| {
             let at = format!("{at}/mcp/servers");
             mcp.servers
                 .iter()
                 .map(move |(name, server)| (child(&at, name), server))
         });
-        for (at, server) in servers {
+        let servers = servers.flat_map(|(at, server)| {
             let pairs = [("env", &server.env), ("headers", &server.headers)];
-            let pairs = pairs.into_iter().flat_map(|(table, values)| {
-                let at = child(&at, table);
+            let in_table = at.clone();
+            let pairs = pairs.into_iter().flat_map(move |(table, values)| {
+                let at = child(&in_table, table);
                 (values.iter()).map(move |(key, value)| (child(&at, key), value.0.as_str()))
             });
             let cwd = server.cwd.as_ref().and_then(|cwd| cwd.0.to_str());
-            let cwd = cwd.map(|cwd| (child(&at, "cwd"), cwd));
-            for (pointer, _) in pairs.chain(cwd).filter(|(_, value)| value.contains("${")) {
-                let message = "a project's file cannot use your environment variables, because they may contain keys; put this server into your own file";
-                problems.push((Location::key(pointer), message.to_owned()));
-            }
+            pairs.chain(cwd.map(|cwd| (child(&at, "cwd"), cwd)))
+        });
+        for (pointer, _) in models
+            .chain(servers)
+            .filter(|(_, value)| value.contains("${"))
+        {
+            let message = "a project's file cannot use your environment variables, because they may contain keys; put this server into your own file";
+            problems.push((Location::key(pointer), message.to_owned()));
         }
         for (pointer, path) in self.paths() {
             if !is_below(&path.resolve(folder, home), folder) {
@@ -245,32 +255,4 @@ impl Settings {
 
 fn subagent_location(agent: &str, index: usize) -> Location {
     Location::value(format!("{}/agents/{index}", child("/agents", agent)))
-}
-
-fn model(name: &str, model: &Model) -> Option<(&'static str, String)> {
-    let (key, message) = match (&model.url, &model.replay) {
-        _ if PROVIDERS.contains(&name) || name.contains(':') => {
-            let message = format!(
-                "invalid model name `{name}`: `openai:`, `anthropic:`, `ollama:` and `replay:` are reserved; choose a name without a colon"
-            );
-            return Some(("url", message));
-        }
-        (Some(url), None) if !is_web(url) => {
-            return Some(("url", web_only(url)));
-        }
-        (None, None) => (
-            "url",
-            "missing `url`, the base URL of the model server, such as \"http://localhost:11434/v1\"",
-        ),
-        (Some(_), Some(_)) => (
-            "replay",
-            "`url` and `replay` cannot both be set; remove one",
-        ),
-        _ if model.key_env.is_some() && model.key_file.is_some() => ("key_file", TWO_KEYS),
-        _ if !(0.0..=2.0).contains(&model.temperature.unwrap_or_default()) => {
-            ("temperature", "`temperature` must be a number from 0 to 2")
-        }
-        _ => return model.teaching_problem(),
-    };
-    Some((key, message.to_owned()))
 }

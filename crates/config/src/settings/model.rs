@@ -14,17 +14,17 @@ use super::FilePath;
 use super::check::Problems;
 use crate::secret::{Address, hide_values};
 use crate::servers::expand;
-use crate::{Document, FileError, Location, child};
+use crate::{Document, FileError, Location, Node, Origin, child};
 
 /// The maximum number of repair rounds.
 pub const MAX_REPAIR_ROUNDS: u32 = 20;
 
-/// The keys that only `plaincall serve` supports.
-pub(super) const SERVED: &str = "mode arguments headers repair_rounds developer_role listed_tools hidden_tools description_length";
-/// The keys that `plaincall serve` does not support.
-const NOT_SERVED: &str = "replay kind temperature max_tokens extra";
+/// The fields of a request that every client sets itself.
+const OWN_FIELDS: &str =
+    "model messages tools tool_choice parallel_tool_calls response_format n stream stream_options";
 
-/// A model: its server, syntax and key. Keys may be added in any version: build it with `..Model::default()`.
+/// A model: its server, syntax and key. All commands read the same keys; one that a command does not use has no effect there. Keys
+/// may be added in any version: build it with `..Model::default()`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Model {
@@ -35,10 +35,12 @@ pub struct Model {
     /// optionally `finish_reason`.
     pub replay: Option<FilePath>,
 
-    /// The API of the server. Ollama, llama.cpp, LM Studio and vLLM use `openai`. Default: `"openai"`.
+    /// The API of the server. Ollama, llama.cpp, LM Studio and vLLM use `openai`. `plaincall serve`
+    /// skips models with `anthropic`. Default: `"openai"`.
     pub kind: Option<Api>,
 
-    /// The name of the model on the server. Default: the name of the table.
+    /// The name of the model on the server. Default: the name that was asked for: that of the table, in which `*` matches any
+    /// characters.
     pub model: Option<String>,
 
     /// The environment variable that contains the key. Default, only for the servers of OpenAI and Anthropic and without
@@ -49,23 +51,24 @@ pub struct Model {
     /// A file that contains the key. Not allowed in a project's file.
     pub key_file: Option<FilePath>,
 
-    /// Further HTTP headers of each request of `plaincall serve` to the server. `${NAME}` is replaced with the value of your
-    /// environment variable. Only in the file of `--models`.
+    /// Further HTTP headers of each request to the server. `${NAME}` is replaced with the value of your environment variable, but
+    /// not in a project's file.
     #[serde(
         serialize_with = "hide_values",
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     pub headers: BTreeMap<String, String>,
 
-    /// The sampling temperature. Default: set by the server.
+    /// The sampling temperature. A client of `plaincall serve` can replace it. Default: set by the server.
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
 
-    /// The maximum number of tokens of a reply, including reasoning. Default: set by the server.
+    /// The maximum number of tokens of a reply, including reasoning. A client of `plaincall serve` can replace it. Default: set by the
+    /// server.
     pub max_tokens: Option<NonZeroU32>,
 
-    /// Additional fields of each request, for example for options of one server. Ollama ignores `num_ctx` here: see
-    /// docs/local-models.md.
+    /// Additional fields of each request, for example for options of one server. A client of `plaincall serve` can replace them.
+    /// Ollama ignores `num_ctx` here: see docs/local-models.md.
     #[serde(serialize_with = "hide_values", skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 
@@ -99,36 +102,36 @@ pub struct Model {
     pub keyed: Option<bool>,
 
     /// How `plaincall serve` offers tools: `text` in the prompt, `native` as tools of the model server. In `native` mode, the
-    /// model is asked once more for a call that arrives as text and is not accepted. Only in the file of `--models`. Default:
-    /// that of `--mode`.
+    /// model is asked once more for a call that arrives as text and is not accepted. Default: that of `--mode`, else `"text"`.
     pub mode: Option<ToolMode>,
 
     /// Whether the model server constrains replies with a grammar. `plaincall serve` does it only in text mode. Default: that of
     /// `--constrain`, else `"never"`.
     pub constrain: Option<Constrain>,
 
-    /// When `plaincall serve` sends the arguments of a call. Only in the file of `--models`.
-    pub arguments: Option<Arguments>,
+    /// When `plaincall serve` sends the arguments of a call. Default: that of `--arguments`, else
+    /// `"checked"`.
+    pub arguments: Option<ArgumentMode>,
 
     /// How many times `plaincall serve` asks the model again, hidden from the client, before an invalid call is an error. In
-    /// `native` mode, it asks at most once more, and no error follows. Only in the file of `--models`.
+    /// `native` mode, it asks at most once more, and no error follows. Default: that of `--repair-rounds`, else 2.
     #[schemars(range(max = 20))]
     pub repair_rounds: Option<u32>,
 
     /// Whether the server supports the role `developer`. Otherwise `plaincall serve` sends such messages as `system`, except in
-    /// chat completions requests that it forwards or handles in native mode. Only in the file of `--models`.
+    /// chat completions requests that it forwards or handles in native mode. Default: `false`.
     pub developer_role: Option<bool>,
 
     /// The tools that the prompt of `plaincall serve` lists. In names, `*` matches any characters. The others can still be called.
-    /// Only in the file of `--models`, and only in text mode. Default: all.
+    /// Only in text mode. Default: all.
     pub listed_tools: Option<Vec<String>>,
 
     /// Tools that the prompt of `plaincall serve` does not list, even if `listed_tools` has them. In names, `*` matches any
-    /// characters. Only in the file of `--models`, and only in text mode.
+    /// characters. Only in text mode.
     pub hidden_tools: Option<Vec<String>>,
 
-    /// The maximum length of each description of a tool or parameter in the prompt of `plaincall serve`, in characters. Only in the
-    /// file of `--models`, and only in text mode. Default: no limit.
+    /// The maximum length of each description of a tool or parameter in the prompt of `plaincall serve`, in characters. Only in
+    /// text mode. Default: no limit.
     pub description_length: Option<NonZeroU32>,
 }
 
@@ -158,7 +161,7 @@ pub enum Syntax {
 }
 
 /// How tools are offered to a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ToolMode {
@@ -209,14 +212,15 @@ impl From<Constrain> for grammar::Constrain {
 }
 
 /// When the arguments of a call are sent to a client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-pub enum Arguments {
-    /// When the call is complete and valid.
+pub enum ArgumentMode {
+    /// When the call is complete and valid, together with its name. Invalid calls are not sent.
     #[default]
     Checked,
-    /// While the model writes them.
+    /// While the model writes them. The arguments of an invalid call end as unparsable JSON. Answers that are not streamed, and answers
+    /// to requests with a `strict` function, are checked anyway.
     Stream,
 }
 
@@ -232,6 +236,19 @@ pub enum Reasoning {
 }
 
 impl Model {
+    /// Reads settings that a program passes: an object with the keys of a table `[models.NAME]`.
+    ///
+    /// # Errors
+    /// Returns all problems, without locations.
+    pub fn from_json(settings: Value) -> Result<Self, FileError> {
+        let mut document = Document::of(Node::new(settings, Origin::Default));
+        let model = document.read::<Self>("").unwrap_or_default();
+        if let Some((key, message)) = model.problem() {
+            document.problem(&Location::key(child("", key)), message);
+        }
+        document.finish(model)
+    }
+
     /// Returns the dialect without reasoning markers.
     pub fn dialect(&self) -> Dialect {
         let dialect = match self.syntax.unwrap_or_default() {
@@ -321,7 +338,7 @@ impl Model {
         teaching.clone().over(&bare)
     }
 
-    /// Applies these settings of the dialect and of `serve` on top of another model. If the syntax changes, so do the markers.
+    /// Applies these settings on top of those of another model. If the syntax changes, so do the markers.
     pub fn over(self, base: &Self) -> Self {
         let is_other = |syntax: Syntax| syntax != base.syntax.unwrap_or_default();
         let has_own = self.syntax.is_some_and(is_other);
@@ -330,14 +347,19 @@ impl Model {
         };
         Self {
             url: self.url.or_else(|| base.url.clone()),
+            replay: self.replay.or_else(|| base.replay.clone()),
+            kind: self.kind.or(base.kind),
             model: self.model.or_else(|| base.model.clone()),
             key_env: self.key_env.or_else(|| base.key_env.clone()),
             key_file: self.key_file.or_else(|| base.key_file.clone()),
-            headers: if self.headers.is_empty() {
-                base.headers.clone()
-            } else {
-                self.headers
-            },
+            headers: Some(self.headers)
+                .filter(|own| !own.is_empty())
+                .unwrap_or_else(|| base.headers.clone()),
+            temperature: self.temperature.or(base.temperature),
+            max_tokens: self.max_tokens.or(base.max_tokens),
+            extra: Some(self.extra)
+                .filter(|own| !own.is_empty())
+                .unwrap_or_else(|| base.extra.clone()),
             syntax: self.syntax.or(base.syntax),
             start_prefix: marker(self.start_prefix, &base.start_prefix),
             end_prefix: marker(self.end_prefix, &base.end_prefix),
@@ -357,7 +379,6 @@ impl Model {
             listed_tools: self.listed_tools.or_else(|| base.listed_tools.clone()),
             hidden_tools: self.hidden_tools.or_else(|| base.hidden_tools.clone()),
             description_length: self.description_length.or(base.description_length),
-            ..base.clone()
         }
     }
 }
@@ -385,66 +406,75 @@ impl Model {
         Some((key, message))
     }
 
-    /// Replaces the variables in the headers, and reports problems of the keys about the server in the table at a pointer.
-    fn server_problems(
-        &mut self,
-        pointer: &str,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Problems {
-        let mut problems = Problems::new();
-        let mut problem = |key: &str, message: String| {
-            problems.push((Location::key(child(pointer, key)), message));
+    /// Checks everything that needs no environment. Returns the key with the first problem, and a message with the fix.
+    pub fn problem(&self) -> Option<(&'static str, String)> {
+        let for_server = [
+            ("key_env", self.key_env.is_some()),
+            ("key_file", self.key_file.is_some()),
+            ("headers", !self.headers.is_empty()),
+        ];
+        let for_server = for_server.into_iter().find(|(_, is_set)| *is_set);
+        let is_own = |(name, value): &(&String, &Value)| {
+            !value.is_null() && OWN_FIELDS.split(' ').any(|own| own == *name)
         };
-        match &self.url {
-            Some(url) if !is_web(url) => problem("url", web_only(url)),
-            Some(_) => {}
-            None => {
-                for (key, is_set) in [
-                    ("key_env", self.key_env.is_some()),
-                    ("key_file", self.key_file.is_some()),
-                    ("headers", !self.headers.is_empty()),
-                ] {
-                    if is_set {
-                        let message = format!("`{key}` requires `url`, the server that it is for");
-                        problem(key, message);
-                    }
-                }
+        let own = self.extra.iter().find(is_own).map(|(name, _)| {
+            let message =
+                format!("`extra` cannot set `{name}`, which each request sets itself; remove it");
+            ("extra", message)
+        });
+        let (key, message) = match (&self.url, &self.replay, for_server) {
+            (Some(_), Some(_), _) => (
+                "replay",
+                "`url` and `replay` cannot both be set; remove one".to_owned(),
+            ),
+            (Some(url), None, _) if !url.is_web() => {
+                let message =
+                    format!("invalid URL `{url}`; it must begin with `http://` or `https://`");
+                ("url", message)
             }
-        }
-        if self.key_env.is_some() && self.key_file.is_some() {
-            problem("key_file", TWO_KEYS.to_owned());
-        }
-        if let Some(name) = &self.key_env
-            && variable(name).is_none_or(|value| value.trim().is_empty())
-        {
-            problem(
-                "key_env",
-                format!("the environment variable `{name}` is not set"),
-            );
-        }
+            (None, _, Some((key, _))) => (
+                key,
+                format!("`{key}` requires `url`, the server that it is for"),
+            ),
+            _ if self.key_env.is_some() && self.key_file.is_some() => (
+                "key_file",
+                "`key_env` and `key_file` cannot both be set; remove one".to_owned(),
+            ),
+            _ if !(0.0..=2.0).contains(&self.temperature.unwrap_or_default()) => (
+                "temperature",
+                "`temperature` must be a number from 0 to 2".to_owned(),
+            ),
+            _ if self.repair_rounds > Some(MAX_REPAIR_ROUNDS) => (
+                "repair_rounds",
+                format!("`repair_rounds` must be an integer from 0 to {MAX_REPAIR_ROUNDS}"),
+            ),
+            _ => {
+                let own = own.or_else(|| self.teaching_problem());
+                return own.or_else(|| self.budget_problem());
+            }
+        };
+        Some((key, message))
+    }
+
+    /// Replaces the variables in the headers with their values.
+    ///
+    /// # Errors
+    /// Returns the names of headers, each with a message about a variable in it.
+    pub fn expand_headers(
+        &mut self,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), Vec<(String, String)>> {
+        let mut problems = Vec::new();
         for (name, value) in &mut self.headers {
             match expand(value, variable) {
                 Ok(expanded) => *value = expanded,
                 Err(messages) => {
-                    let place = Location::value(child(&child(pointer, "headers"), name));
-                    let messages = messages.into_iter();
-                    problems.extend(messages.map(|message| (place.clone(), message)));
+                    problems.extend(messages.into_iter().map(|message| (name.clone(), message)));
                 }
             }
         }
-        problems
+        Some(()).filter(|()| problems.is_empty()).ok_or(problems)
     }
-}
-
-pub(super) const TWO_KEYS: &str = "`key_env` and `key_file` cannot both be set; remove one";
-
-pub(super) fn is_web(url: &Address) -> bool {
-    url.0.starts_with("http://") || url.0.starts_with("https://")
-}
-
-/// Returns the message about a URL with another scheme.
-pub(super) fn web_only(url: &Address) -> String {
-    format!("invalid URL `{url}`; it must begin with `http://` or `https://`")
 }
 
 /// Sets the start, end and argument markers of a dialect.
@@ -487,21 +517,29 @@ pub fn read_models(
         let Some(own) = document.read::<Model>(&pointer) else {
             continue;
         };
-        document.deny_keys(&pointer, NOT_SERVED, |key| {
-            format!("`{key}` is not supported by `plaincall serve`; remove it")
-        });
         let mut model = own.over(all);
-        for (place, message) in model.server_problems(&pointer, variable) {
+        let mut problems: Problems = Vec::new();
+        if let Err(messages) = model.expand_headers(variable) {
+            let headers = child(&pointer, "headers");
+            let messages = messages.into_iter();
+            problems.extend(
+                messages
+                    .map(|(header, message)| (Location::value(child(&headers, &header)), message)),
+            );
+        }
+        let is_missing = |name: &String| variable(name).is_none_or(|value| value.trim().is_empty());
+        let missing = model.key_env.as_ref().filter(|name| is_missing(name));
+        let missing = missing.map(|name| {
+            (
+                "key_env",
+                format!("the environment variable `{name}` is not set"),
+            )
+        });
+        let place = |key| Location::key(child(&pointer, key));
+        let found = model.problem().or(missing);
+        problems.extend(found.map(|(key, message)| (place(key), message)));
+        for (place, message) in problems {
             document.problem(&place, message);
-        }
-        let mut problem = model.teaching_problem().or_else(|| model.budget_problem());
-        if problem.is_none() && model.repair_rounds > Some(MAX_REPAIR_ROUNDS) {
-            let message =
-                format!("`repair_rounds` must be an integer from 0 to {MAX_REPAIR_ROUNDS}");
-            problem = Some(("repair_rounds", message));
-        }
-        if let Some((key, message)) = problem {
-            document.problem(&Location::key(child(&pointer, key)), message);
         }
         models.push((name, model));
     }

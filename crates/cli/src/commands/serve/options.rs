@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use plaincall_config::settings::{Arguments, MAX_REPAIR_ROUNDS, ToolMode};
+use plaincall_config::settings::{ArgumentMode, MAX_REPAIR_ROUNDS, ToolMode};
 
 use crate::commands::serve::limits::{LimitOptions, TimeOptions, in_range};
 use crate::options::{TeachingOptions, UnclosedChoice};
@@ -101,12 +101,9 @@ pub(crate) struct ServeOptions {
     #[arg(long, value_name = "FILE", help_heading = "Keys")]
     pub(crate) secret: Option<PathBuf>,
 
-    /// A TOML file with settings for individual models, which override the options below.
+    /// A TOML file with settings for individual models, which override the options below. It can be your configuration.
     ///
-    /// Each model has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`,
-    /// `self_closing`, `keyed`, `reasoning` (two markers, or `false`), `in_reasoning`, `mode`, `constrain`, `arguments`, `unclosed`,
-    /// `repair_rounds`, `developer_role`, `listed_tools`, `hidden_tools` and `description_length`. `url`, `key_env` or
-    /// `key_file`, and `headers` set the model server, and `model` the name of the model on that server. `*` in a name matches any
+    /// Each model has a table `[models."NAME"]` with the keys of `plaincall ask` (docs/configuration.md). `*` in a name matches any
     /// characters. If several names match, one without `*` takes precedence, then the one with the most other characters.
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) models: Option<PathBuf>,
@@ -144,7 +141,7 @@ pub(crate) struct ServeOptions {
         default_value = "checked",
         help_heading = "Model"
     )]
-    pub(crate) arguments: Arguments,
+    pub(crate) arguments: ArgumentMode,
 
     /// Whether calls without an end marker are sent. With `reject`, a call without an end marker is sent only if it is a block
     /// call at the end of a complete reply. `run` is for models that forget end markers: it also accepts a call of either
