@@ -4,6 +4,7 @@
 //! [`PromptTextBuilder`](crate::PromptTextBuilder), which escapes it.
 
 pub(crate) mod echo;
+pub mod in_record;
 mod normalized;
 pub(crate) mod prompt_text;
 
@@ -13,12 +14,12 @@ pub use prompt_text::{Origin, Part};
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Text from outside: a tool's result, a document, a user's message, a tool definition from elsewhere.
 ///
-/// It can only be read back escaped, in a [`PromptText`](crate::PromptText), or serialized to a record with serde. It
-/// does not convert from or to a string, and it cannot be printed:
+/// It can only be read back escaped, in a [`PromptText`](crate::PromptText), or written to the record of a run where a field
+/// names [`in_record`]. It does not convert from or to a string, and it can be neither printed nor serialized:
 ///
 /// ```
 /// use plaincall_call::{PromptTextBuilder, Untrusted};
@@ -53,6 +54,10 @@ use serde::{Deserialize, Serialize};
 /// ```
 ///
 /// ```compile_fail
+/// let text = serde_json::to_string(&plaincall_call::Untrusted::new("x"));
+/// ```
+///
+/// ```compile_fail
 /// let text = String::from("Page: ") + &plaincall_call::Untrusted::new("x");
 /// ```
 ///
@@ -71,8 +76,7 @@ use serde::{Deserialize, Serialize};
 /// # use plaincall_call::{Trusted, Untrusted};
 /// let own = Trusted::assert(Untrusted::new("x"));
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Untrusted<'t>(Cow<'t, str>);
 
 impl<'t> Untrusted<'t> {

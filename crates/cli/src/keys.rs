@@ -2,17 +2,19 @@
 //!
 //! An empty source is an error: without keys, the server would accept every client.
 
-use std::fs;
 use std::path::Path;
 
 use plaincall_gateway::Secret;
 use plaincall_gateway::server::KeyLimits;
 
 use crate::environment::Environment;
-use crate::status::{Failure, reason};
+use crate::status::Failure;
+use crate::tools_file;
 
-/// The minimum length of a secret, in bytes: 128 bits if they are random.
-const MIN_SECRET: usize = 16;
+/// The minimum length of a secret, in bytes, and of a client's key, in characters. Shorter ones could be guessed.
+const MIN_LENGTH: usize = 16;
+/// How to make a key or a secret.
+const HOW_TO_MAKE: &str = "to make one, use `openssl rand -hex 32`";
 
 /// The highest limit of a key.
 pub(crate) const MAX_LIMIT: u32 = 1_000_000;
@@ -34,9 +36,7 @@ impl Source {
         let is_file = file.is_some();
         let name = file.map_or(variable.to_owned(), |file| file.display().to_string());
         let text = match (file, environment.get_set(variable)) {
-            (Some(file), _) => fs::read_to_string(file).map_err(|error| {
-                Failure::Runtime(format!("cannot read {name}: {}", reason(&error)))
-            })?,
+            (Some(file), _) => tools_file::read_small(file)?.1,
             (None, Some(value)) => {
                 let not_utf8 = || Failure::Usage(format!("{variable} is not valid UTF-8"));
                 value.to_str().ok_or_else(not_utf8)?.to_owned()
@@ -62,9 +62,9 @@ impl Source {
     /// Returns the secret.
     pub(crate) fn secret(&self) -> Result<Secret, Failure> {
         let secret = self.value("secret")?;
-        if secret.len() < MIN_SECRET {
+        if secret.len() < MIN_LENGTH {
             return Err(Failure::Usage(format!(
-                "the secret in {} has only {} bytes; use at least {MIN_SECRET} random bytes",
+                "the secret in {} has only {} bytes; use at least {MIN_LENGTH} random bytes ({HOW_TO_MAKE})",
                 self.name,
                 secret.len()
             )));
@@ -73,7 +73,7 @@ impl Source {
     }
 
     /// Returns the keys and their limits: one per line in a file, separated by commas or line breaks in a variable. A line of a
-    /// file that begins with `#` is a comment. `limits` are those of keys without their own.
+    /// file that begins with `#` is a comment. `limits` are those of keys without their own. Errors do not quote a key.
     pub(crate) fn keys(&self, limits: KeyLimits) -> Result<Vec<(String, KeyLimits)>, Failure> {
         let is_end = |character| character == ',' && !self.is_file;
         let mut keys = Vec::new();
@@ -92,6 +92,13 @@ impl Source {
                             return Err(Failure::Usage(format!(
                                 "{}:{number}:{column}: expected a key before its limits",
                                 self.name
+                            )));
+                        }
+                        None if word.chars().count() < MIN_LENGTH => {
+                            return Err(Failure::Usage(format!(
+                                "{}:{number}:{column}: this key has only {} characters; use at least {MIN_LENGTH} ({HOW_TO_MAKE})",
+                                self.name,
+                                word.chars().count()
                             )));
                         }
                         None => key = Some((word.to_owned(), limits)),

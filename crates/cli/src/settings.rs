@@ -96,7 +96,7 @@ impl Configuration {
         if let Some(path) = &user_file
             && (is_explicit || path.exists())
         {
-            let (name, text) = tools_file::read(path)?;
+            let (name, text) = tools_file::read_small(path)?;
             layers.user = read_settings(&name, &text, None).map_err(|error| {
                 let count = problems::show(&name, &text, &error);
                 Failure::Configuration(format!("{name} has {count}"))

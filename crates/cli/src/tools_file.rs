@@ -6,7 +6,7 @@ use plaincall::{Policy, Rules, Tool, Toolbox, ToolsFile, tools_file::FileError};
 
 use crate::status::Failure;
 use crate::terminal::problems;
-use crate::text::input::read_input;
+use crate::text::input::{Input, read_input};
 
 /// The tools of a file, with its policy and rules.
 #[derive(Debug, Default)]
@@ -52,6 +52,19 @@ pub(crate) fn load_text(name: &str, text: &str, path: &Path) -> Result<Tools, Fa
         rules: file.rules,
         crc32: crc32fast::hash(text.as_bytes()),
     })
+}
+
+/// The maximum size of a file with settings or keys, in bytes.
+const MAX_SMALL: usize = 1 << 20;
+
+/// Returns the name of a file with settings or keys in messages, and its text. A longer file, or a device that never ends, is an
+/// error.
+pub(crate) fn read_small(path: &Path) -> Result<(String, String), Failure> {
+    let input = Input::open(path)?;
+    let name = input.name.clone();
+    let bytes = input.into_bytes_up_to(MAX_SMALL)?;
+    let text = text(&name, bytes)?;
+    Ok((name, text))
 }
 
 /// Returns the name of a file in messages, and its text.

@@ -78,7 +78,7 @@ impl Serving {
         let mut stream = self.connect();
         let length = body.len();
         let head = format!(
-            "{line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
+            "{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
         );
         stream.write_all((head + body).as_bytes()).unwrap();
         stream
@@ -163,7 +163,7 @@ fn the_example_of_the_readme() {
 
 #[test]
 fn contents_are_logged_only_with_the_option() {
-    let keys = [("PLAINCALL_KEYS", "one, word-of-mine")];
+    let keys = [("PLAINCALL_KEYS", "key-number-one-1, word-of-mine-000")];
     for with_contents in [false, true] {
         let options: &[&str] = if with_contents {
             &["--log-contents"]
@@ -175,10 +175,11 @@ fn contents_are_logged_only_with_the_option() {
             serving.post("", "request.json").0,
             "HTTP/1.1 401 Unauthorized"
         );
-        let authorization = "authorization: Bearer word-of-mine\r\n";
+        let authorization = "authorization: Bearer word-of-mine-000\r\n";
         let (status, _) = serving.post(authorization, "request.json");
         assert_eq!(status, "HTTP/1.1 200 OK");
-        let body = r#"{"messages":[{"role":"user","content":"Oslo, word-of-mine"}],"tools":[]}"#;
+        let body =
+            r#"{"messages":[{"role":"user","content":"Oslo, word-of-mine-000"}],"tools":[]}"#;
         let (status, _) = answer(serving.ask("POST /v1/chat/completions", authorization, body));
         assert_eq!(status, "HTTP/1.1 200 OK");
         serving.signal(Signal::INT);
@@ -188,7 +189,7 @@ fn contents_are_logged_only_with_the_option() {
         for word in ["Oslo", "get_weather", "Let me look it up"] {
             assert_eq!(log.contains(word), with_contents, "{word} in {log}");
         }
-        assert!(!log.contains("word-of-mine"), "{log}");
+        assert!(!log.contains("word-of-mine-000"), "{log}");
         let line: Value = serde_json::from_str(&lines[1]).unwrap();
         assert_eq!(line["model_requests"].is_array(), with_contents);
         assert_eq!(line["client_reply"].is_string(), with_contents);
@@ -386,6 +387,11 @@ fn a_source_of_keys_that_holds_none_is_refused() {
     let upstream = ["--upstream", "http://127.0.0.1:1/v1"];
     for (option, file, words) in [
         ("--keys", &empty, "empty has no key; add one"),
+        (
+            "--keys",
+            &short,
+            "short:1:1: this key has only 7 characters",
+        ),
         ("--upstream-key", &empty, "empty has no key"),
         ("--secret", &empty, "empty has no secret"),
         ("--secret", &short, "has only 15 bytes"),
@@ -415,15 +421,19 @@ fn a_source_of_keys_that_holds_none_is_refused() {
 fn keys_of_a_file_are_its_lines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys");
-    fs::write(&path, "first,half\n\n second \r\n").unwrap();
+    fs::write(&path, "first-key,half-of-it\n\n second-key-00000 \r\n").unwrap();
     let options = ["--keys", path.to_str().unwrap()];
-    let serving = Serving::start(&replies(), &options, &[("PLAINCALL_KEYS", "third")]);
+    let serving = Serving::start(
+        &replies(),
+        &options,
+        &[("PLAINCALL_KEYS", "third-key-000000")],
+    );
     for (key, status) in [
-        ("first,half", "200 OK"),
-        ("second", "200 OK"),
-        ("first", "401 Unauthorized"),
-        ("half", "401 Unauthorized"),
-        ("third", "401 Unauthorized"),
+        ("first-key,half-of-it", "200 OK"),
+        ("second-key-00000", "200 OK"),
+        ("first-key", "401 Unauthorized"),
+        ("half-of-it", "401 Unauthorized"),
+        ("third-key-000000", "401 Unauthorized"),
     ] {
         let headers = format!("authorization: Bearer {key}\r\n");
         let (found, _) = answer(serving.ask("GET /v1/models", &headers, ""));
@@ -476,7 +486,7 @@ fn an_announced_body_takes_no_memory() {
         let clients: Vec<TcpStream> = (0..REQUESTS)
             .map(|_| {
                 let mut stream = serving.connect();
-                let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n";
+                let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n";
                 let head = format!("{head}content-length: {ANNOUNCED}\r\n\r\n{sent}");
                 stream.write_all(head.as_bytes()).unwrap();
                 stream

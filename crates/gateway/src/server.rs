@@ -14,6 +14,7 @@ mod endpoint;
 mod filtered_body;
 mod forward;
 mod forwarded_headers;
+mod host;
 mod key_limits;
 mod known_prompts;
 mod local;
@@ -31,6 +32,7 @@ mod response;
 mod serve;
 mod socket;
 mod upstream;
+mod waiting;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -44,7 +46,7 @@ use std::thread::available_parallelism;
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_LENGTH, ORIGIN};
 use http::{HeaderValue, Method, Request};
-use hyper::body::Body as HttpBody;
+use hyper::body::{Body as HttpBody, Incoming};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tower_service::Service;
@@ -201,35 +203,23 @@ impl Gateway {
     }
 
     /// Responds to one request. Requires a tokio runtime. Dropping the response's body cancels the request to the model server.
+    ///
+    /// Does not check the host that the request names, unlike [`serve`](Self::serve).
     pub async fn handle<B>(&self, request: Request<B>) -> http::Response<Body>
     where
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
         let shared = self.shared();
-        let request = request.map(Body::new);
-        let is_head = request.method() == Method::HEAD;
-        let origins = &shared.config.origins;
-        let mut response = if origins.is_empty() {
-            route(&shared, request).await
-        } else {
-            let origin = request.headers().get(ORIGIN).cloned();
-            let mut response = if request.method() == Method::OPTIONS {
-                origins::preflight(request.headers())
-            } else {
-                route(&shared, request).await
-            };
-            origins::expose(&mut response, origin.as_ref(), origins);
-            response
-        };
-        if let Some(length) = response.body().size_hint().exact() {
-            let headers = response.headers_mut();
-            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        }
-        if is_head {
-            *response.body_mut() = Body::default();
-        }
-        response
+        shared.respond(request.map(Body::new), Ok(())).await
+    }
+
+    /// Responds to a request that arrived over a socket of [`serve`](Self::serve).
+    async fn handle_from_socket(&self, request: Request<Incoming>) -> Response {
+        let shared = self.shared();
+        let only_local = shared.keys.is_open() && !shared.config.allow_public_without_keys;
+        let checked = host::check(&request, only_local);
+        shared.respond(request.map(Body::new), checked).await
     }
 
     /// Reports "draining" on `/ready` from now on. Requests are still accepted, and their connections are closed after the
@@ -313,6 +303,54 @@ impl Shared {
             process,
             config,
         })
+    }
+
+    /// Responds to a request, or rejects it if its check failed.
+    async fn respond(
+        self: &Arc<Self>,
+        request: Request<Body>,
+        checked: Result<(), GatewayError>,
+    ) -> Response {
+        let is_head = request.method() == Method::HEAD;
+        let origins = &self.config.origins;
+        let mut response = if origins.is_empty() {
+            self.route(request, checked).await
+        } else {
+            let origin = request.headers().get(ORIGIN).cloned();
+            let mut response = if request.method() == Method::OPTIONS {
+                origins::preflight(request.headers())
+            } else {
+                self.route(request, checked).await
+            };
+            origins::expose(&mut response, origin.as_ref(), origins);
+            response
+        };
+        if let Some(length) = response.body().size_hint().exact() {
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        if is_head {
+            *response.body_mut() = Body::default();
+        }
+        response
+    }
+
+    async fn route(
+        self: &Arc<Self>,
+        request: Request<Body>,
+        checked: Result<(), GatewayError>,
+    ) -> Response {
+        match checked {
+            Ok(()) => route(self, request).await,
+            Err(error) => {
+                let (path, headers) = (request.uri().path(), request.headers());
+                let api = Endpoint::of(path).map_or_else(
+                    || api_of_unknown(path, headers),
+                    |endpoint| endpoint.api(headers),
+                );
+                request::reject_unread(self, request, api, &error).await
+            }
+        }
     }
 
     fn active(&self) -> usize {
@@ -400,5 +438,5 @@ async fn reject(
     let list = Endpoint::list();
     let message = format!("unknown endpoint {method} {path}{hint}. {list}");
     let error = GatewayError::invalid_request(message, None).status(status);
-    request::reject_unknown_path(shared, request, api, &error.log(WRONG_ADDRESS)).await
+    request::reject_unread(shared, request, api, &error.log(WRONG_ADDRESS)).await
 }

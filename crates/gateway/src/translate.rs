@@ -3,6 +3,7 @@
 mod client_texts;
 mod conversation;
 mod instructions;
+mod json_texts;
 pub(crate) mod native;
 
 use std::collections::HashSet;
@@ -22,6 +23,7 @@ use crate::tools::{Choice, OfferedTools, ToolPrompt, list_options};
 use crate::translate::client_texts::Texts;
 use crate::translate::conversation::{Conversation, has_calls};
 use crate::translate::instructions::instructions;
+use crate::translate::json_texts::Fields;
 use crate::translate::native::native;
 
 /// The field of a result that states that its call failed. Other APIs than chat completions have it.
@@ -249,6 +251,7 @@ fn translate_messages(
         }
     }
     request.messages = messages;
+    json_texts::escape(&mut request.unknown, Fields::Request, &compiled.prompt_text);
     request.tools = None;
     request.tool_choice = None;
     request.parallel_tool_calls = None;

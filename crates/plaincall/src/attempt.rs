@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Untrusted};
+use plaincall_call::{Arguments, Untrusted, untrusted::in_record};
 use plaincall_plan::Outcome;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -38,6 +38,7 @@ pub(crate) struct Ended {
     pub(crate) error: Option<String>,
     pub(crate) note: Option<Arc<str>>,
     /// The part of the untrusted text that the tool observed, beside its output, from which a call could be copied.
+    #[serde(with = "in_record", default)]
     pub(crate) untrusted: Option<Arc<Untrusted<'static>>>,
 }
 

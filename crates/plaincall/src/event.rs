@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Stop, Untrusted};
+use plaincall_call::{Stop, Untrusted, untrusted::in_record};
 use serde::{Deserialize, Serialize};
 
 use crate::call_arguments::{ArgumentTexts, SubmittedArguments};
@@ -204,7 +204,7 @@ events! {
         /// Its name.
         pub name: Arc<str>,
         /// The part from which a call could be copied, if any: from the line of the first start marker.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(with = "in_record", default, skip_serializing_if = "Option::is_none")]
         pub text: Option<Arc<Untrusted<'static>>>,
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use plaincall_call::{
     CallError, PromptText, Untrusted,
     history::{ResultMessage, results},
+    untrusted::in_record,
 };
 use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
@@ -44,7 +45,7 @@ pub struct CallResult {
     pub note: Option<Arc<str>>,
     /// The untrusted text that the tool recorded ([`Context::observe_untrusted`](crate::Context::observe_untrusted)). It is
     /// not part of the message for the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "in_record", default, skip_serializing_if = "Option::is_none")]
     pub untrusted: Option<Arc<Untrusted<'static>>>,
     /// The calls that caused it to be skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -42,6 +42,8 @@ pub(super) struct Read {
     pub(super) text: String,
     /// The calls that were fully parsed, by index, in order.
     calls: Vec<(u32, Arc<ToolCall>)>,
+    /// The number of calls of the reply that have begun.
+    begun: u32,
     /// The calls of subagents.
     submitted: HashSet<u32>,
     /// The tool that finished the agent run, and its full output.
@@ -114,11 +116,14 @@ impl Read {
             TurnEvent::Reply(ReplyItem::Reasoning(text)) => {
                 AgentEvent::Reasoning(text.into_owned())
             }
-            TurnEvent::Reply(ReplyItem::CallStart(started)) => AgentEvent::Call {
-                call: number(started.index),
-                id: started.id.into(),
-                name: started.name.into(),
-            },
+            TurnEvent::Reply(ReplyItem::CallStart(started)) => {
+                self.begun = self.begun.saturating_add(1);
+                AgentEvent::Call {
+                    call: number(started.index),
+                    id: started.id.into(),
+                    name: started.name.into(),
+                }
+            }
             TurnEvent::Reply(ReplyItem::ArgumentDelta {
                 call,
                 pointer,
@@ -244,7 +249,11 @@ impl AgentRun<'_> {
                         // It fails only if the stream was dropped, and then this is not polled either.
                         let _ = self.out.send(event).await;
                     }
-                    continue;
+                    if read.begun <= calls_left || finish.is_some() {
+                        continue;
+                    }
+                    // The agent run ends after this reply, so the rest of it, which may be long, is not read.
+                    Err(AgentErrorKind::Calls)
                 }
                 Some(message) = message => {
                     if let Some(submissions) = submissions {

@@ -307,7 +307,7 @@ impl ModelsFile {
         let Some(file) = &options.models else {
             return Ok(Self::default());
         };
-        let (name, text) = tools_file::read(file)?;
+        let (name, text) = tools_file::read_small(file)?;
         let variables = RefCell::new(BTreeMap::new());
         let variable = |name: &str| {
             let value = environment.get_set(name)?.to_str()?.to_owned();

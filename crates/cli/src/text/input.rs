@@ -102,6 +102,20 @@ impl Input {
             Err(error) => Err(unreadable(&self.name, &error)),
         }
     }
+
+    /// Returns the bytes if there are at most this many.
+    pub(crate) fn into_bytes_up_to(mut self, limit: usize) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        let more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        match self.reader.by_ref().take(more).read_to_end(&mut bytes) {
+            Ok(_) if bytes.len() <= limit => Ok(bytes),
+            Ok(_) => Err(Failure::Runtime(format!(
+                "cannot read {}: it has more than {limit} bytes; is it the right file?",
+                self.name
+            ))),
+            Err(error) => Err(unreadable(&self.name, &error)),
+        }
+    }
 }
 
 /// Returns how a text ended that was read completely.

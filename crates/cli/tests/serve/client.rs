@@ -41,7 +41,7 @@ fn the_command_is_a_client_and_its_status_is_the_status() {
     let body = std::fs::read_to_string(format!("{EXAMPLE}/request.json")).unwrap();
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     let length = body.len();
-    write!(stream, "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    write!(stream, "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     let (status, body) = answer(stream);
     assert_eq!(status, "HTTP/1.1 200 OK");
     assert!(body.contains("get_weather"), "{body}");
@@ -49,7 +49,7 @@ fn the_command_is_a_client_and_its_status_is_the_status() {
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     let body = r#"{"model":"replay","max_tokens":99,"messages":[{"role":"user","content":"Hi"}]}"#;
     let length = body.len();
-    write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer plaincall\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer plaincall\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     let (status, body) = answer(stream);
     assert_eq!(status, "HTTP/1.1 200 OK");
     assert!(body.contains(r#""type":"message""#), "{body}");
@@ -69,7 +69,7 @@ fn the_command_is_a_client_and_its_status_is_the_status() {
 fn the_command_gets_the_variables_and_no_secrets() {
     let secret = "0123456789abcdef";
     let own = [
-        ("PLAINCALL_KEYS", "first-key,second-key"),
+        ("PLAINCALL_KEYS", "first-key-000000,second-key-00000"),
         ("PLAINCALL_UPSTREAM_KEY", "upstream-key"),
         ("PLAINCALL_SECRET", secret),
     ];
@@ -82,7 +82,7 @@ fn the_command_gets_the_variables_and_no_secrets() {
             &[("OPENAI_API_KEY", "mine"), ("PLAINCALL_UPSTREAM_KEY", "up")],
             "plaincall",
         ),
-        (&own, "first-key"),
+        (&own, "first-key-000000"),
     ];
     for (variables, key) in table {
         let script = "env; test \"$OPENAI_BASE_URL\" = \"$OPENAI_API_BASE\" && \

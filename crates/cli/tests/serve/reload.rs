@@ -82,11 +82,11 @@ fn a_hangup_reloads_models_and_keys_and_drops_no_stream() {
     file("server.key", "sk-of-the-server\n");
     let slow = format!("[models.'x*']\nurl = '{url}'\nkey_file = 'server.key'\n");
     let models = file("models.toml", &slow);
-    let keys = file("keys", "old-key\n");
+    let keys = file("keys", "old-key-00000000\n");
     let options = ["--models", &models, "--keys", &keys];
     let mut serving = Serving::start(&replies(), &options, &[]);
 
-    let headers = "authorization: Bearer old-key\r\n";
+    let headers = "authorization: Bearer old-key-00000000\r\n";
     let body = r#"{"model":"x1","stream":true,"messages":[{"role":"user","content":"a"}]}"#;
     let mut stream = serving.ask("POST /v1/chat/completions", headers, body);
     let head = heads.recv().unwrap().to_lowercase();
@@ -97,25 +97,32 @@ fn a_hangup_reloads_models_and_keys_and_drops_no_stream() {
 
     // The server of the stream is gone, and its key.
     file("models.toml", "[models.y]\nsyntax = 'emoji'\n");
-    file("keys", "new-key\n");
+    file("keys", "new-key-00000000\n");
     serving.signal(Signal::HUP);
     serving.until_note("settings reloaded");
     assert_eq!(
-        serving.status("old-key", "a").0,
+        serving.status("old-key-00000000", "a").0,
         "HTTP/1.1 401 Unauthorized"
     );
-    assert_eq!(serving.status("new-key", "x1").0, "HTTP/1.1 200 OK");
+    assert_eq!(
+        serving.status("new-key-00000000", "x1").0,
+        "HTTP/1.1 200 OK"
+    );
 
     // Each of these is rejected as a whole.
     let missing = slow.replace("server.key", "missing.key");
     for (models, keys, words) in [
         (
             "[models.y]\nsyntx = 'emoji'\n",
-            "newer-key\n",
+            "newer-key-000000\n",
             "models.toml:2:1",
         ),
-        ("[models.y]\nkeyed = \n", "newer-key\n", "models.toml:2:9"),
-        (&missing, "newer-key\n", "missing.key"),
+        (
+            "[models.y]\nkeyed = \n",
+            "newer-key-000000\n",
+            "models.toml:2:9",
+        ),
+        (&missing, "newer-key-000000\n", "missing.key"),
         ("", "\n", "keys has no key"),
     ] {
         file("models.toml", models);
@@ -124,10 +131,10 @@ fn a_hangup_reloads_models_and_keys_and_drops_no_stream() {
         let notes = serving.until_note("the old settings stay in use");
         assert!(notes.contains(words), "{notes}");
         assert_eq!(
-            serving.status("newer-key", "a").0,
+            serving.status("newer-key-000000", "a").0,
             "HTTP/1.1 401 Unauthorized"
         );
-        assert_eq!(serving.status("new-key", "a").0, "HTTP/1.1 200 OK");
+        assert_eq!(serving.status("new-key-00000000", "a").0, "HTTP/1.1 200 OK");
     }
 
     go.send(()).unwrap();
@@ -239,13 +246,13 @@ fn only_names_of_the_file_are_listed() {
 fn keys_are_replaced_without_the_file_of_the_secret() {
     let folder = tempfile::tempdir().unwrap();
     let secret = write(folder.path(), "secret", "0123456789abcdef");
-    let keys = write(folder.path(), "keys", "old-key\n");
+    let keys = write(folder.path(), "keys", "old-key-00000000\n");
     let options = ["--keys", &keys, "--secret", &secret];
     let mut serving = Serving::start(&replies(), &options, &[]);
     fs::remove_file(&secret).unwrap();
-    write(folder.path(), "keys", "new-key\n");
+    write(folder.path(), "keys", "new-key-00000000\n");
     serving.signal(Signal::HUP);
     let notes = serving.until_note("settings");
     assert!(notes.contains("settings reloaded"), "{notes}");
-    assert_eq!(serving.status("new-key", "a").0, "HTTP/1.1 200 OK");
+    assert_eq!(serving.status("new-key-00000000", "a").0, "HTTP/1.1 200 OK");
 }

@@ -12,6 +12,12 @@ use plaincall_wire::openai::api_finish_reason;
 pub(crate) const MIN_KEY: usize = 8;
 pub(crate) const REDACTED: &str = "[key]";
 
+/// How often a key is searched for in JSON that is the string of another JSON: once in a body, and once in the arguments of a call.
+const LEVELS: usize = 2;
+/// The most bytes for a byte of a key: six for an escape, and six for each of these.
+#[cfg(test)]
+const LONGEST_SPELLING: usize = 36;
+
 const FINISH_REASON: &[u8] = b"\"finish_reason\"";
 /// How many bytes after it are examined: the colon, the value and whitespace.
 const MAX_REASON: usize = 256;
@@ -34,14 +40,16 @@ pub(crate) fn redacted_keys<'k>(keys: impl IntoIterator<Item = &'k str>) -> Reda
     keys.into()
 }
 
-/// Changes a body that is sent in pieces (`spec/gateway.md` 7), independently of how it is split. It holds back at most six
-/// times the length of the longest key, or a few hundred bytes.
+/// Changes a body that is sent in pieces (`spec/gateway.md` 7), independently of how it is split. It holds back at most
+/// 36 times the length of the longest key, or a few hundred bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyFilter {
     keys: RedactedKeys,
     kind: BodyKind,
     begins: Pairs,
     held: Bytes,
+    /// Whether a backslash before the next byte escapes it.
+    is_escaped: bool,
 }
 
 /// The format of a body.
@@ -112,7 +120,8 @@ impl BodyFilter {
         };
         for key in keys.iter() {
             if let [first, second, ..] = *key.as_bytes() {
-                begins.extend([[first, second], [first, b'\\'], [b'\\', first], *b"\\u"]);
+                begins.extend([[first, second], [first, b'\\'], [b'\\', first]]);
+                begins.extend([*b"\\u", *b"\\\\"]);
             }
         }
         begins.sort_unstable();
@@ -123,6 +132,7 @@ impl BodyFilter {
             kind,
             begins: begins.collect(),
             held: Bytes::new(),
+            is_escaped: false,
         })
     }
 
@@ -145,11 +155,18 @@ impl BodyFilter {
     fn pass(&mut self, mut bytes: Bytes, is_end: bool) -> Bytes {
         let mut out = Vec::new();
         let (mut copied, mut at, mut held) = (0, 0, None);
+        // The first place that is not in the middle of an escape, where replacing it would make the JSON invalid.
+        let mut apart = usize::from(self.is_escaped);
         let mut begins = Begins::new(&bytes, &self.begins);
         while let Some(begin) = begins.next(at) {
             let tail = bytes.get(begin..).unwrap_or_default();
-            match self.find(tail, is_end) {
-                Match::None => at = begin + 1,
+            match self.find(tail, begin >= apart, is_end) {
+                Match::None => {
+                    if begin >= apart && tail.starts_with(b"\\") {
+                        apart = begin + 2;
+                    }
+                    at = begin + 1;
+                }
                 Match::Partial => {
                     held = Some(begin);
                     break;
@@ -162,6 +179,7 @@ impl BodyFilter {
                 }
             }
         }
+        self.is_escaped = held.unwrap_or(bytes.len()) < apart;
         if let Some(held) = held {
             self.held = Bytes::copy_from_slice(bytes.get(held..).unwrap_or_default());
             bytes.truncate(held);
@@ -173,11 +191,12 @@ impl BodyFilter {
         out.into()
     }
 
-    /// Matches the beginning of these bytes.
-    fn find(&self, bytes: &[u8], is_end: bool) -> Match {
+    /// Matches the beginning of these bytes, also in JSON unless they begin in the middle of an escape.
+    fn find(&self, bytes: &[u8], is_apart: bool, is_end: bool) -> Match {
         let mut is_started = false;
+        let levels = if is_apart { LEVELS } else { 0 };
         let keys = self.keys.iter().map(String::as_bytes);
-        let keys = keys.flat_map(|key| [literal_key(bytes, key), escaped_key(bytes, key)]);
+        let keys = keys.flat_map(|key| (0..=levels).map(|level| escaped_key(bytes, key, level)));
         let others = [
             match self.kind {
                 BodyKind::Events => separator(bytes),
@@ -205,42 +224,60 @@ impl BodyFilter {
     }
 }
 
-/// Matches the key literally.
-fn literal_key(bytes: &[u8], key: &[u8]) -> Match {
-    match bytes.strip_prefix(key) {
-        Some(_) => Match::Full(key.len(), REDACTED.as_bytes().into()),
-        None if key.starts_with(bytes) => Match::Partial,
-        None => Match::None,
-    }
-}
-
-/// Matches the key in JSON, where any character may be escaped.
-fn escaped_key(bytes: &[u8], key: &[u8]) -> Match {
+/// Matches the key in JSON, where any character may be escaped, also the characters of an escape (`level` 2).
+fn escaped_key(bytes: &[u8], key: &[u8], level: usize) -> Match {
     let mut at = 0;
     for wanted in key {
-        let Some(rest) = bytes.get(at..) else {
-            return Match::None;
-        };
-        at += match rest {
-            [] | [b'\\'] => return Match::Partial,
-            [b'\\', b'u', digits @ ..] => {
-                let hex = format!("00{wanted:02x}");
-                let given = digits
-                    .get(..digits.len().min(hex.len()))
-                    .unwrap_or_default();
-                let is_same = |(one, other): (&u8, u8)| one.eq_ignore_ascii_case(&other);
-                match given.iter().zip(hex.bytes()).all(is_same) {
-                    false => return Match::None,
-                    true if given.len() < hex.len() => return Match::Partial,
-                    true => 2 + hex.len(),
-                }
-            }
-            [b'\\', escaped, ..] if escaped == wanted && b"\"\\/".contains(escaped) => 2,
-            [byte, ..] if byte == wanted && *byte != b'\\' => 1,
-            _ => return Match::None,
-        };
+        match next_byte(bytes, at, level) {
+            Next::Byte(byte, next) if byte == *wanted => at = next,
+            Next::End => return Match::Partial,
+            Next::Byte(..) | Next::Other => return Match::None,
+        }
     }
     Match::Full(at, REDACTED.as_bytes().into())
+}
+
+enum Next {
+    /// A byte of the text, and the place after it.
+    Byte(u8, usize),
+    /// A character that no key has.
+    Other,
+    /// The bytes end before it.
+    End,
+}
+
+/// Returns the next byte of a text that is a JSON string of so many levels.
+fn next_byte(bytes: &[u8], at: usize, level: usize) -> Next {
+    let Some(below) = level.checked_sub(1) else {
+        return bytes
+            .get(at)
+            .map_or(Next::End, |byte| Next::Byte(*byte, at + 1));
+    };
+    let next = match next_byte(bytes, at, below) {
+        Next::Byte(b'\\', next) => next,
+        other => return other,
+    };
+    let mut next = match next_byte(bytes, next, below) {
+        Next::Byte(b'u', next) => next,
+        Next::Byte(byte, next) if b"\"\\/".contains(&byte) => return Next::Byte(byte, next),
+        Next::Byte(..) => return Next::Other,
+        other => return other,
+    };
+    let mut code = 0;
+    for _ in 0..4 {
+        match next_byte(bytes, next, below) {
+            Next::Byte(digit, after) => {
+                let Some(digit) = char::from(digit).to_digit(16) else {
+                    return Next::Other;
+                };
+                code = code * 16 + digit;
+                next = after;
+            }
+            other => return other,
+        }
+    }
+    let byte = u8::try_from(code).ok().filter(u8::is_ascii);
+    byte.map_or(Next::Other, |byte| Next::Byte(byte, next))
 }
 
 fn separator(bytes: &[u8]) -> Match {
@@ -305,7 +342,7 @@ fn finish_reason(bytes: &[u8]) -> Match {
 mod tests {
     use bytes::Bytes;
 
-    use super::{BodyFilter, BodyKind, redacted_keys};
+    use super::{BodyFilter, BodyKind, LONGEST_SPELLING, redacted_keys};
 
     const KEY: &str = "sk-\u{e9}/12\"34-sk-5";
 
@@ -320,7 +357,7 @@ mod tests {
             let mut out = filter.feed(body.slice(..first)).to_vec();
             out.extend(filter.feed(body.slice(first..second)));
             out.extend(filter.feed(body.slice(second..)));
-            assert!(filter.held.len() <= 6 * longest + 300);
+            assert!(filter.held.len() <= LONGEST_SPELLING * longest + 300);
             out.extend(filter.finish());
             assert_eq!(String::from_utf8_lossy(&out), expected, "{first} {second}");
         }
@@ -342,6 +379,13 @@ mod tests {
             ("sk-1234567", "sk-1234567"),
             ("\"\\u0073\\u006B-1234\\u0035678\"", "\"[key]\""),
             ("\\u0073k-12345670", "\\u0073k-12345670"),
+            // In the JSON of arguments, which is a string of the body.
+            (r"\\u0073k-1234\\u0035678", "[key]"),
+            (r"\u005cu0073\u006b-1234567\\\u00750038", "[key]"),
+            (r"\\u0073k-1234567\\u0039", r"\\u0073k-1234567\\u0039"),
+            (r"\\\\u0073k-12345678", r"\\[key]"),
+            (r"\\\u0073k-12345678", r"\\[key]"),
+            (r"\\\sk-12345678\n\\\\", r"\\\[key]\n\\\\"),
             ("a\\", "a\\"),
             ("s", "s"),
             ("", ""),

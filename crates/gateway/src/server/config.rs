@@ -52,7 +52,8 @@ pub struct GatewayConfig {
     /// The origins whose pages may use the gateway from a browser, such as `https://chat.example`; `*` is any origin. If clients
     /// need no key, requests from all other origins are rejected.
     pub origins: Vec<String>,
-    /// Allows [`Gateway::serve`] to listen on addresses that other machines can reach although clients need no key.
+    /// Allows [`Gateway::serve`] to listen on addresses that other machines can reach although clients need no key, and to
+    /// respond to requests for any host.
     ///
     /// [`Gateway::serve`]: crate::Gateway::serve
     pub allow_public_without_keys: bool,
@@ -89,7 +90,8 @@ pub struct ServerLimits {
     pub head: usize,
     /// The maximum number of concurrent requests; further requests get 503. Default: 4096.
     pub concurrent: usize,
-    /// The maximum number of client connections; further connections wait. Default: 8192.
+    /// The maximum number of client connections. A further one closes the connection that has waited longest for a request, or
+    /// waits if all have requests in progress. Default: 8192.
     pub connections: usize,
     /// The maximum total size of request bodies not yet forwarded, in bytes; further requests get 503. Parsing a body takes
     /// several times its size. Default: 1 GiB.

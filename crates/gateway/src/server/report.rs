@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
@@ -11,7 +12,7 @@ use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::auth::Caller;
-use crate::server::body_filter::{MIN_KEY, REDACTED};
+use crate::server::body_filter::{BodyFilter, BodyKind, MIN_KEY, REDACTED, redacted_keys};
 use crate::server::request::RequestPermit;
 use crate::server::upstream::Connection;
 
@@ -200,10 +201,13 @@ impl RequestGuard {
         let Some(recorded) = recorded.take() else {
             return;
         };
-        let known = || keys().chain(shared.config.keys.iter().map(String::as_str));
+        let known = redacted_keys(keys().chain(shared.config.keys.iter().map(String::as_str)));
         let text = |bytes: Vec<u8>| {
+            let mut bytes = Bytes::from(bytes);
+            if let Some(mut filter) = BodyFilter::new(&known, BodyKind::Other) {
+                bytes = [filter.feed(bytes), filter.finish()].concat().into();
+            }
             let mut text = String::from_utf8_lossy(&bytes).into_owned();
-            redact(&mut text, known());
             if text.len() > MAX_TEXT {
                 text.truncate(text.floor_char_boundary(MAX_TEXT));
                 text.push('…');
@@ -231,7 +235,7 @@ const MAX_MODEL: usize = 128;
 /// The longest text in a report, in bytes.
 const MAX_TEXT: usize = 64 << 10;
 /// How much more is recorded, so that a key at the point of truncation is recognized.
-const MAX_KEY: usize = 4 << 10;
+const MAX_KEY: usize = 8 << 10;
 
 fn record(recorded: &mut Vec<u8>, piece: &[u8]) {
     let room = (MAX_TEXT + MAX_KEY).saturating_sub(recorded.len());

@@ -115,8 +115,8 @@ pub(super) fn overloaded(message: &'static str) -> GatewayError {
     GatewayError::new(503, ErrorObject::new("overloaded_error", message)).retry_after(1)
 }
 
-/// Responds to a request with an unknown path or method.
-pub(super) async fn reject_unknown_path(
+/// Responds with an error to a request that reaches no endpoint.
+pub(super) async fn reject_unread(
     shared: &Arc<Shared>,
     request: Request<Body>,
     api: ClientApi,

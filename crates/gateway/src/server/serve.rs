@@ -14,10 +14,10 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tower_service::Service as _;
 
 use crate::server::Gateway;
 use crate::server::socket::{Socket, Turns};
+use crate::server::waiting::Waiting;
 
 /// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -47,22 +47,19 @@ pub(super) async fn serve(
     let free = Arc::new(Semaphore::new(config.limits.connections));
     // The number of connections that have not sent a request yet.
     let unused = Arc::new(watch::Sender::new(0));
-    let accept = async || {
-        let permit = Arc::clone(&free).acquire_owned().await;
-        (listener.accept().await, permit)
-    };
+    let waiting = Waiting::default();
     let add = |stream: TcpStream, permit| {
         let _ = stream.set_nodelay(true);
-        let turns = Turns::default();
+        let turns = Turns::new(&waiting);
         let socket = Socket::new(stream, turns.clone(), &config.timeouts);
         let gateway = gateway.clone();
         let first = Unused::new(&unused);
         let service = service_fn(move |request| {
             first.end();
             let turn = turns.begin();
-            let response = gateway.clone().call(request);
+            let gateway = gateway.clone();
             async move {
-                let Ok(response) = response.await;
+                let response = gateway.handle_from_socket(request).await;
                 // The body holds the turn until it has been read.
                 Ok::<_, Infallible>(response.map(|body| {
                     body.map_frame(move |frame| {
@@ -80,23 +77,40 @@ pub(super) async fn serve(
         }
     };
     let mut shutdown = std::pin::pin!(shutdown);
+    // A connection without a place, and whether another was closed for it.
+    let (mut arrived, mut is_freed): (Option<TcpStream>, bool) = (None, false);
     loop {
-        let (accepted, permit) = tokio::select! {
-            accepted = accept() => accepted,
+        tokio::select! {
+            accepted = listener.accept(), if arrived.is_none() => match accepted {
+                Ok((stream, _)) => {
+                    arrived = Some(stream);
+                    is_freed = free.available_permits() > 0;
+                }
+                // A client that has disconnected already.
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                Err(_) => {
+                    // Too many open files.
+                    waiting.close_longest();
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            permit = Arc::clone(&free).acquire_owned(), if arrived.is_some() => {
+                let stream = arrived.take();
+                stream.map(|stream| connections.spawn(add(stream, permit.ok())));
+            }
+            () = waiting.begun(), if arrived.is_some() && !is_freed => {}
             // Removes completed connections.
-            Some(_) = connections.join_next() => continue,
+            Some(_) = connections.join_next() => {}
             () = &mut shutdown => break,
-        };
-        let Ok((stream, _)) = accepted else {
-            // Too many open files, or a client that has disconnected already.
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-            continue;
-        };
-        connections.spawn(add(stream, permit.ok()));
+        }
+        // Clients that send no request keep no other from being served.
+        if arrived.is_some() && !is_freed {
+            is_freed = waiting.close_longest();
+        }
     }
     gateway.drain();
     // Their clients may have sent a request, and get an error if the listener closes before they are accepted.
-    for stream in queued(listener) {
+    for stream in arrived.into_iter().chain(queued(listener)) {
         connections.spawn(add(stream, None));
     }
     let mut first_requests = unused.subscribe();

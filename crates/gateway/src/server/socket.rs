@@ -3,17 +3,17 @@
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 use crate::server::config::Timeouts;
+use crate::server::waiting::{Closing, Wait, Waiting};
 
 /// A connection with deadlines, which `hyper` does not have: for the client to read what is written, for the next request to
 /// begin, and for its head to arrive. Request bodies have their own deadline.
@@ -47,14 +47,15 @@ impl Socket {
     }
 
     fn poll_no_request(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.turns.0.closing.waker.register(context.waker());
         let turn = self.turns.now();
-        if is_response(turn) {
-            self.turns.0.waiting.register(context.waker());
-        }
         if is_response(turn) || self.writing.is_set() {
             self.turn = None;
             self.reading.clear();
             return Poll::Pending;
+        }
+        if self.turns.0.closing.is_due() {
+            return Poll::Ready(());
         }
         if self.turn != Some(turn) {
             self.turn = Some(turn);
@@ -191,14 +192,16 @@ impl Deadline {
 }
 
 /// Counts request and response phases of a connection: even while the client must send a request, odd while it is answered.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Turns(Arc<Shared>);
 
-#[derive(Default)]
 struct Shared {
     number: AtomicU64,
+    waiting: Waiting,
+    /// The current wait for a request.
+    wait: Mutex<Option<Wait>>,
     /// Wakes the task that waits for the next request. `hyper` does not poll again on its own.
-    waiting: AtomicWaker,
+    closing: Arc<Closing>,
 }
 
 fn is_response(turn: u64) -> bool {
@@ -206,14 +209,32 @@ fn is_response(turn: u64) -> bool {
 }
 
 impl Turns {
+    /// Creates the phases of a new connection, which waits for its first request.
+    pub(super) fn new(waiting: &Waiting) -> Self {
+        let closing = Arc::default();
+        let wait = waiting.begin(&closing);
+        Self(Arc::new(Shared {
+            number: AtomicU64::new(0),
+            waiting: waiting.clone(),
+            wait: Mutex::new(Some(wait)),
+            closing,
+        }))
+    }
+
     /// Begins a response phase, which ends when the returned guard is dropped.
     pub(super) fn begin(&self) -> Turn {
         self.0.number.fetch_add(1, Ordering::Relaxed);
+        self.set_wait(None);
         Turn(self.clone())
     }
 
     fn now(&self) -> u64 {
         self.0.number.load(Ordering::Relaxed)
+    }
+
+    fn set_wait(&self, wait: Option<Wait>) {
+        let mut current = self.0.wait.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = wait;
     }
 }
 
@@ -222,7 +243,9 @@ pub(super) struct Turn(Turns);
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.0.number.fetch_add(1, Ordering::Relaxed);
-        self.0.0.waiting.wake();
+        let shared = &self.0.0;
+        shared.number.fetch_add(1, Ordering::Relaxed);
+        self.0.set_wait(Some(shared.waiting.begin(&shared.closing)));
+        shared.closing.waker.wake();
     }
 }

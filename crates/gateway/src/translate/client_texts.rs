@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::reply::plan::UntrustedTexts;
 use crate::translate::conversation::take_calls;
+use crate::translate::json_texts::{self, Fields};
 
 /// All texts of a request, for every role. JSON texts are included both as they are and without escapes.
 #[derive(Default)]
@@ -43,6 +44,9 @@ impl<'r> Texts<'r> {
                     .extend(std::mem::replace(&mut texts.plain, others));
             }
         }
+        texts
+            .plain
+            .extend(json_texts::texts(&request.unknown, Fields::Request));
         texts.plain.extend(unescaped(&texts.json));
         texts.calls.extend(unescaped(&texts.calls));
         texts
@@ -53,10 +57,14 @@ impl<'r> Texts<'r> {
             self.plain.push(content.text());
             self.plain.extend(content.thinking());
             if let Content::Parts(parts) = content {
-                let refusals = parts.iter().filter_map(|part| part.unknown.get("refusal"));
-                self.json.extend(refusals.map(|json| json.text().into()));
+                let unknown = parts.iter().map(|part| &part.unknown);
+                self.plain.extend(
+                    unknown.flat_map(|unknown| json_texts::texts(unknown, Fields::Message)),
+                );
             }
         }
+        self.plain
+            .extend(json_texts::texts(&message.unknown, Fields::Message));
         let others = [
             &message.reasoning_content,
             &message.reasoning,

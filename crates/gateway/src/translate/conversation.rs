@@ -9,7 +9,6 @@ use plaincall_call::{
     prompt::tool_entry,
 };
 use plaincall_syntax::{Dialect, DialectError};
-use plaincall_wire::Json;
 use plaincall_wire::openai::{CallArguments, Content, ContentPart, Message};
 use serde_json::Value;
 
@@ -18,6 +17,7 @@ use crate::invalid_call_mark::InvalidCallMark;
 use crate::key::Secret;
 use crate::settings::ModelSettings;
 use crate::tools::{OfferedTools, list_options};
+use crate::translate::json_texts::{self, Fields, is_name};
 use crate::translate::{IS_ERROR, TOOL_REFERENCE, joined};
 use crate::unreadable_call::UnreadableCall;
 
@@ -78,9 +78,12 @@ impl<'o, 'r> Conversation<'o, 'r> {
             &mut message.reasoning,
             &mut message.refusal,
             &mut message.name,
+            &mut message.tool_call_id,
         ] {
             *text = text.take().map(|text| self.escaped_text(text));
         }
+        message.role = message.role.take().map(|role| self.escaped_name(role));
+        json_texts::escape(&mut message.unknown, Fields::Message, self.prompt_text);
         if message.role() == "assistant" {
             self.messages.extend(before);
             let turn = self.turn(message)?;
@@ -129,7 +132,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
             Some(Content::Text(text)) => text,
             Some(content) => {
                 let text = Cow::Owned(content.text().into_owned());
-                self.other_parts.extend(without_text(content));
+                let others = self.escaped(Content::Parts(without_text(content)));
+                self.other_parts.extend(without_text(others));
                 text
             }
         };
@@ -233,6 +237,14 @@ impl<'o, 'r> Conversation<'o, 'r> {
         self.prompt_text.escape(Untrusted::new(text))
     }
 
+    /// Escapes a role or a kind, which a server may write into the prompt.
+    fn escaped_name(&self, name: Cow<'r, str>) -> Cow<'r, str> {
+        if is_name(&name) {
+            return name;
+        }
+        self.escaped_text(name)
+    }
+
     fn escaped(&self, content: Content<'r>) -> Content<'r> {
         let mut parts = match content {
             Content::Text(text) => {
@@ -243,11 +255,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
         for part in &mut parts {
             let thinking = part.thinking.take();
             part.thinking = thinking.map(|content| self.escaped(content));
-            let refusal = part.unknown.get("refusal");
-            if let Some(refusal) = refusal.and_then(|json| json.read::<String>().ok()) {
-                let refusal = self.escaped_text(refusal.into());
-                part.unknown.set("refusal", Json::new(&refusal));
-            }
+            part.kind = part.kind.take().map(|kind| self.escaped_name(kind));
+            json_texts::escape(&mut part.unknown, Fields::Message, self.prompt_text);
         }
         let mut prompt_text = self.prompt_text.clone();
         // The texts of all parts are joined later, so they are escaped together.

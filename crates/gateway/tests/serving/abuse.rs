@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The maximum size of a body for the gateways of these tests.
 const BODY: usize = 100_000;
 
-const CHAT: &str = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n";
+const CHAT: &str = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
 
 /// A gateway with small limits.
 async fn small(server: &ModelServer, set: impl FnOnce(&mut Timeouts)) -> TestGateway {
@@ -225,8 +225,9 @@ async fn paths_and_methods_that_are_none() {
     for (path, right) in paths {
         for method in ["GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW"] {
             if method != right {
-                let bytes =
-                    format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+                let bytes = format!(
+                    "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+                );
                 check(&gateway, bytes.as_bytes(), 405, right, None).await;
                 let answer = answer(&gateway, bytes.as_bytes()).await;
                 let answer = String::from_utf8(answer).unwrap().to_lowercase();
@@ -248,7 +249,8 @@ async fn paths_and_methods_that_are_none() {
         "//health",
     ] {
         for method in ["GET", "POST"] {
-            let bytes = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+            let bytes =
+                format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
             check(
                 &gateway,
                 bytes.as_bytes(),
@@ -274,13 +276,13 @@ async fn the_body_of_a_rejected_request_is_drained() {
     let ask = |key: &str, len: usize| {
         let body = " ".repeat(len);
         format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-length: {len}\r\n\r\n{body}"
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\ncontent-length: {len}\r\n\r\n{body}"
         )
     };
     let asked = [
         ask("key", BODY + BODY / 2),
         ask("other", BODY / 2),
-        "GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(),
+        "GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".to_owned(),
     ]
     .concat();
     stream.write_all(asked.as_bytes()).await.unwrap();
@@ -437,7 +439,7 @@ async fn requests_in_one_go() {
     let gateway = TestGateway::before(&server, |_| {}).await;
     let body = request(true).to_string();
     let one = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     let last = String::from_utf8(chat(&body)).unwrap();

@@ -10,7 +10,7 @@ use crate::serving::test_gateway::{TestGateway, request};
 
 /// Much longer than any step takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
-const HEALTH: &[u8] = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
+const HEALTH: &[u8] = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 /// Requests `/health`.
 async fn ask(client: &mut TcpStream) {
@@ -35,21 +35,60 @@ async fn read_end(client: &mut TcpStream) {
     assert_eq!(rest, b"");
 }
 
+/// Connections with a request in progress keep their places.
 #[tokio::test]
 async fn no_more_than_are_allowed() {
-    let server = ModelServer::start(vec![]).await;
+    let stalling = || Script::stream(&["Yes."], "stop").only(1, Then::Stall);
+    let server = ModelServer::start(vec![stalling(), stalling()]).await;
     let gateway = TestGateway::before(&server, |config| config.limits.connections = 2).await;
-    let connect = || async { TcpStream::connect(gateway.address).await.unwrap() };
-    let (mut first, mut second) = (connect().await, connect().await);
-    for client in [&mut first, &mut second] {
-        ask(client).await;
-        read_answer(client).await;
+    let body = request(true).to_string();
+    let length = body.len();
+    let asked = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    let mut busy = Vec::new();
+    for count in 1..=2 {
+        let mut client = TcpStream::connect(gateway.address).await.unwrap();
+        client.write_all(asked.as_bytes()).await.unwrap();
+        server.until(|seen| seen.busy == count).await;
+        busy.push(client);
     }
-    let mut third = connect().await;
+    let mut third = TcpStream::connect(gateway.address).await.unwrap();
     ask(&mut third).await;
     let soon = tokio::time::timeout(Duration::from_millis(100), third.readable()).await;
     assert!(soon.is_err(), "it waits until another has gone");
-    drop(first);
+    drop(busy);
+    read_answer(&mut third).await;
+}
+
+/// A connection that sends no request loses its place to a new one: the one that has waited longest.
+#[tokio::test]
+async fn a_new_connection_always_finds_a_place() {
+    let server = ModelServer::start(vec![]).await;
+    let gateway = TestGateway::before(&server, |config| {
+        config.limits.connections = 3;
+        config.timeouts.head = Duration::from_hours(1);
+        config.timeouts.connection_idle = Duration::from_hours(1);
+    })
+    .await;
+    let connect = async || TcpStream::connect(gateway.address).await.unwrap();
+    let (mut first, mut second, mut third) = (connect().await, connect().await, connect().await);
+    // An incomplete head, silence, and a connection that waits since its last response.
+    first.write_all(&HEALTH[..20]).await.unwrap();
+    ask(&mut third).await;
+    read_answer(&mut third).await;
+    // Each of these needs a place that only the longest wait can give.
+    let mut news = Vec::new();
+    for _ in 0..2 {
+        let mut new = connect().await;
+        ask(&mut new).await;
+        read_answer(&mut new).await;
+        news.push(new);
+    }
+    read_end(&mut first).await;
+    read_end(&mut second).await;
+    // The others are still open.
+    ask(&mut third).await;
     read_answer(&mut third).await;
 }
 

@@ -48,7 +48,7 @@ async fn requests_in_transit_are_answered() {
     let running = gateway.post(&request(true)).await;
     let body = request(false).to_string();
     let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     let mut clients = Vec::new();

@@ -167,3 +167,29 @@ fn origins() {
         assert_eq!(message.is_empty(), words.is_empty(), "{origin}: {message}");
     }
 }
+
+/// Without keys, no page reads anything under a name that it has rebound to this machine.
+#[tokio::test]
+async fn hosts() {
+    for (set, host, path, expected) in [
+        ("", "localhost", "/metrics", 200),
+        ("", "evil.example", "/metrics", 403),
+        ("", "evil.example", "/v1/models", 403),
+        ("", "evil.example", "/other", 403),
+        ("keys", "evil.example", "/metrics", 200),
+        ("open", "evil.example", "/metrics", 200),
+    ] {
+        let server = ModelServer::start(vec![]).await;
+        let gateway = TestGateway::before(&server, |config| match set {
+            "keys" => config.keys = vec!["k".to_owned()],
+            "open" => config.allow_public_without_keys = true,
+            _ => {}
+        })
+        .await;
+        let asked = gateway.client.get(gateway.url(path)).header("host", host);
+        let response = asked.send().await.unwrap();
+        assert_eq!(response.status(), expected, "{set} {host} {path}");
+        let text = response.text().await.unwrap();
+        assert_eq!(text.contains("host_not_allowed"), expected == 403, "{text}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Reports about requests.
 
 use plaincall_gateway::{GatewayConfig, Report, ToolMode, Upstream};
-use plaincall_testkit::model_server::{ModelServer, Script};
+use plaincall_testkit::model_server::{Head, ModelServer, Script};
 use plaincall_testkit::recordings::recordings;
 use serde_json::{Value, json};
 
@@ -107,6 +107,19 @@ async fn all_of_it_but_keys_if_asked() {
             assert!(!text.contains(key), "{text}");
         }
     }
+    // The key of the server, spelled in the JSON of arguments, and that JSON in the JSON of an answer.
+    let spelled = r"\\u006bey-of-the-serve\\u0072";
+    let answer = r#"{"choices":[{"message":{"content":null,"tool_calls":[{"id":"1","type":"function","function":
+        {"name":"a","arguments":"{\"b\":\"SPELLED\"}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let head = Head::new(200).header("content-type", "application/json");
+    let answer = answer.replace("SPELLED", spelled).into_bytes();
+    let script = Script::new(head, vec![answer]);
+    let report = report_of(json!({"messages": [], "stream": false}), script, true).await;
+    let contents = report.contents.unwrap();
+    assert!(
+        contents.model_reply.contains(r#":\"[key]\""#),
+        "{contents:?}"
+    );
     // A forwarded answer is included once.
     let plain = json!({"messages": [], "stream": true});
     let report = report_of(plain, Script::stream(&["The wombat."], "stop"), true).await;

@@ -392,7 +392,7 @@ async fn a_head_that_never_ends() {
     .await;
     let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     stream
-        .write_all(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n")
+        .write_all(b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n")
         .await
         .unwrap();
     let mut rest = Vec::new();

@@ -22,7 +22,7 @@ async fn ask(gateway: &TestGateway, body: &str) -> TcpStream {
     socket.set_recv_buffer_size(4096).unwrap();
     let mut stream = socket.connect(gateway.address).await.unwrap();
     let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all((head + body).as_bytes()).await.unwrap();

@@ -64,7 +64,7 @@ pub(crate) struct ServeOptions {
     #[arg(long, short, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
 
-    /// Allow other machines to connect without a key.
+    /// Allow other machines to connect without a key, under any host name.
     #[arg(long)]
     pub(crate) open: bool,
 
@@ -81,7 +81,7 @@ pub(crate) struct ServeOptions {
     #[arg(long)]
     pub(crate) log_contents: bool,
 
-    /// A file with client keys, one per line. At least one is required.
+    /// A file with client keys, one per line. At least one is required. A key has at least 16 characters.
     ///
     /// `requests=N` and `rate=N` after a key replace `--key-requests` and `--key-rate` for this key.
     /// A line that begins with `#` is a comment.
