@@ -8,8 +8,8 @@ use std::process::Command;
 use crate::node;
 use crate::other_targets::{WASM, is_installed};
 use crate::pool::Job;
-use crate::step::{report, step};
-use crate::workspace::{at, cargo, new_folder, no_problems, target};
+use crate::step::step;
+use crate::workspace::{at, cargo, no_problems, target, write};
 
 pub(crate) const MODULES: &str = "WebAssembly modules";
 
@@ -32,17 +32,14 @@ const ALL: [Module; 3] = [
 
 pub(crate) fn job() -> Job {
     let job = Job::new("builds", MODULES, 120, || {
-        new_folder(&target().join("wasm"))?;
-        if is_installed(WASM) {
-            ALL.iter().try_for_each(build)?;
-        }
-        Ok(())
+        let mut modules = ALL.iter().filter(|_| is_installed(WASM));
+        modules.try_for_each(build)
     });
     // Mostly one core at a time, in folders of its own, so it may run beside another build.
     job.needs(&[node::PACKAGES]).gigabytes(2)
 }
 
-/// Compiles a module, and shrinks it.
+/// Compiles a module, and shrinks it if it changed, which takes minutes.
 fn build((file, package, features, level, _): &Module) -> Result<(), String> {
     let mut build = cargo("build --lib --target wasm32-unknown-unknown --profile wasm");
     build.args(["--package", package, "--features", features]);
@@ -50,17 +47,20 @@ fn build((file, package, features, level, _): &Module) -> Result<(), String> {
     build.args(["--config", &level, "--config", SEEDS]);
     step(&format!("build of {file}"), &mut build)?;
     let library = format!("{WASM}/wasm/{}.wasm", package.replace('-', "_"));
-    let mut optimize = Command::new(node::packages().join(".bin/wasm-opt"));
-    optimize.arg("-Oz").args(FEATURES.split(' '));
-    if *package == "plaincall-inspector" {
-        optimize.arg("--enable-simd");
+    let (library, optimized) = (target().join(library), target().join("wasm").join(file));
+    let before = optimized.with_extension("before");
+    let compiled = fs::read(&library).map_err(at(&library))?;
+    if !optimized.is_file() || fs::read(&before).ok().as_ref() != Some(&compiled) {
+        write(&before, "")?;
+        let mut optimize = Command::new(node::packages().join(".bin/wasm-opt"));
+        optimize.arg("-Oz").args(FEATURES.split(' '));
+        if *package == "plaincall-inspector" {
+            optimize.arg("--enable-simd");
+        }
+        optimize.arg(library).arg("-o").arg(&optimized);
+        step(file, &mut optimize)?;
+        write(&before, compiled)?;
     }
-    let optimized = target().join("wasm").join(file);
-    optimize.arg(target().join(library));
-    optimize.arg("-o").arg(&optimized);
-    step(file, &mut optimize)?;
-    let size = fs::metadata(&optimized).map_err(at(&optimized))?.len();
-    report!("== {file}: {size} bytes");
     Ok(())
 }
 
