@@ -22,7 +22,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("call", 25_780),
     ("cli", 20_470),
     ("config", 3_850),
-    ("gateway", 14_890),
+    ("gateway", 15_390),
     ("http", 880),
     ("plaincall", 13_820),
     ("plan", 2_490),

@@ -283,10 +283,7 @@ impl AgentRun<'_> {
                     None => Ok(Finish::new(Stop::Broken)),
                 },
             };
-            let ended = ended.unwrap_or_else(|kind| {
-                end.get_or_insert(kind);
-                Finish::new(Stop::Broken)
-            });
+            let ended = ended.unwrap_or_else(|kind| broken(&mut end, kind));
             reading = None;
             turn.set_usage(usage);
             turn.end(finish.get_or_insert(ended).stop);
@@ -334,6 +331,12 @@ fn resume<'run>(
     }
     turn.end(Stop::Broken);
     turn
+}
+
+/// Sets the first error of a turn, and returns how its reply ended.
+fn broken(end: &mut Option<AgentErrorKind>, kind: AgentErrorKind) -> Finish {
+    end.get_or_insert(kind);
+    Finish::new(Stop::Broken)
 }
 
 fn too_long() -> AgentErrorKind {

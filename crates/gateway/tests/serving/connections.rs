@@ -78,12 +78,12 @@ async fn a_new_connection_always_finds_a_place() {
     ask(&mut third).await;
     read_answer(&mut third).await;
     // Each of these needs a place that only the longest wait can give.
-    let mut news = Vec::new();
+    let mut later = Vec::new();
     for _ in 0..2 {
         let mut new = connect().await;
         ask(&mut new).await;
         read_answer(&mut new).await;
-        news.push(new);
+        later.push(new);
     }
     read_end(&mut first).await;
     read_end(&mut second).await;
