@@ -26,7 +26,7 @@ pub(crate) struct Adapters(Vec<(ToolMode, Syntax, Adapter)>);
 impl Adapters {
     pub(crate) fn new() -> Self {
         let mut adapters = Vec::new();
-        for mode in ToolMode::ALL {
+        for mode in [ToolMode::Text, ToolMode::Native] {
             for (syntax, dialect) in [
                 (Syntax::Block, Dialect::block()),
                 (Syntax::Emoji, Dialect::emoji()),
