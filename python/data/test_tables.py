@@ -314,11 +314,7 @@ def test_calls_come_back() -> None:
     assert openai[6]["text"].count("!!!GADGET_START:read") == 3
 
 
-# JSON texts with integers beyond 64 bits are read as floats, which lose digits.
-INTEGERS = some.integers(-(2**63), 2**64 - 1)
-
-
-@given(some.dictionaries(some.text(min_size=1), some.text() | INTEGERS | some.booleans()), some.text())
+@given(some.dictionaries(some.text(min_size=1), some.text() | some.integers() | some.booleans()), some.text())
 def test_random_calls_come_back_or_have_an_error(arguments: dict[str, Any], content: str) -> None:
     arguments = json.loads(json.dumps(arguments).encode("utf-8", "replace"))
     call = {"name": "f", "arguments": json.dumps(arguments)}

@@ -147,7 +147,7 @@ impl Call {
             Err(error) if error.is_instance_of::<PyException>(py) => return Ok(None),
             Err(error) => return Err(error),
         };
-        Ok(serde_json::from_str(&text).ok())
+        Ok(json::object("arguments", &text).ok())
     }
 }
 

@@ -1,5 +1,6 @@
 //! JSON values as Python objects.
 
+use plaincall_call::json::parse;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use serde_json::{Map, Value};
@@ -45,7 +46,7 @@ pub(crate) fn object_to_python<'py>(
 
 /// Reads the text of a JSON object, which the Python part of the package writes.
 pub(crate) fn object(what: &str, json: &str) -> PyResult<Map<String, Value>> {
-    match serde_json::from_str(json) {
+    match parse(json) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(error::value(format!("{what} must be a JSON object"))),
         Err(error) => Err(error::value(format!(

@@ -212,7 +212,9 @@ impl Problems {
             Err(error) => {
                 let (code, because) = match error {
                     NotValidated::Schema(_) => ("unusable_schema", "because"),
-                    NotValidated::TooManySteps => ("wrong_value", "with these arguments:"),
+                    NotValidated::TooManySteps | NotValidated::TooManyViolations => {
+                        ("wrong_value", "with these arguments:")
+                    }
                 };
                 let message = format!("{} cannot be called {because} {error}", tool.name);
                 self.push(ReplyDiagnostic::of_definition(

@@ -87,7 +87,7 @@ pub fn grammar<'t>(
     let json = exclusion::in_json(&markers.all, dialect);
     let mut rules = Rules::new(Texts::new(&value, &escapes, json));
     let mut calls = Vec::new();
-    let (mut size, mut largest) = (0, (0, ""));
+    let (mut size, mut largest) = (0, (0, "", None));
     for tool in tools {
         let rules_before = rules.size();
         let reader = tool.schema().reader();
@@ -101,6 +101,7 @@ pub fn grammar<'t>(
             repeated: None,
             lines_left: MOST_LINES,
             lines_size: 0,
+            culprit: None,
             escapes: &escapes,
             is_self_closing: dialect.is_self_closing(),
         };
@@ -114,13 +115,17 @@ pub fn grammar<'t>(
             None => 0,
         };
         let form_size = form_size.max(values.lines_size);
+        let (has_no_steps, culprit) = (values.has_no_steps(), values.culprit.take());
         let own = form_size.saturating_add(rules.size() - rules_before);
-        largest = largest.max((own, &tool.name));
+        largest = largest.max((own, &tool.name, culprit));
         size += form_size;
-        if rules.size().saturating_add(size) > MOST_PARTS {
-            let (_, tool) = largest;
+        if has_no_steps || rules.size().saturating_add(size) > MOST_PARTS {
+            let (_, tool, culprit) = largest;
+            let (pointer, keyword) = culprit.unwrap_or_default();
             return Err(GrammarError::TooLarge {
                 tool: tool.to_owned(),
+                pointer,
+                keyword,
                 most: MOST_PARTS,
             });
         }
@@ -150,7 +155,7 @@ pub fn grammar<'t>(
         markers,
         calls,
         rules: rules.all,
-        unheld: rules.unheld,
+        unheld: rules.unheld.into_iter().collect(),
         needs_call: options.needs_call(),
         most: options.most_calls(),
         has_ids,
@@ -379,6 +384,10 @@ pub enum GrammarError {
     TooLarge {
         /// The tool with the largest part.
         tool: String,
+        /// The pointer of the value in its arguments with which the grammar is too large; may be empty.
+        pointer: String,
+        /// The keyword that makes this value large; empty if many values together are.
+        keyword: &'static str,
         /// The maximum size in parts.
         most: usize,
     },
@@ -400,10 +409,36 @@ impl fmt::Display for GrammarError {
                 formatter,
                 "no call of `{tool}` can be part of a grammar: its name or a required parameter contains a marker, or a required value has no text; use other markers, or leave the tool out"
             ),
-            Self::TooLarge { tool, most } => write!(
+            Self::TooLarge {
+                tool,
+                most,
+                keyword: "",
+                ..
+            } => write!(
                 formatter,
                 "the grammar has more than {most} parts; the largest tool is `{tool}`: give its deep objects the schema {{\"type\": \"object\"}}, or offer fewer tools"
             ),
+            Self::TooLarge {
+                tool,
+                pointer,
+                keyword,
+                most,
+            } => {
+                let looser = match *keyword {
+                    "properties" | "additionalProperties" => "{\"type\": \"object\"}",
+                    "prefixItems" | "items" => "{\"type\": \"array\"}",
+                    _ => "{}",
+                };
+                let at = if pointer.is_empty() {
+                    "the arguments"
+                } else {
+                    pointer
+                };
+                write!(
+                    formatter,
+                    "the grammar has more than {most} parts, or takes too many steps: `{keyword}` of `{at}` of the tool `{tool}` is too large; give it the schema {looser}, or offer fewer tools"
+                )
+            }
         }
     }
 }

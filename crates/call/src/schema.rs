@@ -3,6 +3,7 @@
 mod allowed_values;
 mod alternative;
 mod bounds;
+mod cost;
 mod expected;
 mod fit;
 mod form;
@@ -27,7 +28,7 @@ pub(crate) use bounds::is_same;
 pub(crate) use expected::{Expected, ExpectedParts, ExpectedValue};
 pub(crate) use kinds::Kinds;
 #[cfg(feature = "jsonschema")]
-pub(crate) use resolve::resolve;
+pub(crate) use resolve::Targets;
 pub(crate) use spelling::TypeError;
 
 /// A JSON Schema of any draft.
@@ -95,7 +96,9 @@ impl Schema {
 
     /// Returns all errors that [`check`](Self::check) can find.
     pub(crate) fn errors(&self) -> Vec<SpecError> {
-        form::errors(&self.document)
+        let mut errors = form::errors(&self.document);
+        errors.extend(cost::errors(&self.document));
+        errors
     }
 }
 

@@ -40,6 +40,12 @@ pub(crate) enum NotValidated {
         allow(dead_code, reason = "only the validator counts steps")
     )]
     TooManySteps,
+    /// They are invalid, but listing why takes too many steps.
+    #[cfg_attr(
+        not(feature = "jsonschema"),
+        allow(dead_code, reason = "only the validator counts steps")
+    )]
+    TooManyViolations,
 }
 
 /// The validator of a tool, compiled on first use and shared by its clones.
@@ -110,6 +116,9 @@ impl fmt::Display for NotValidated {
             Self::Schema(error) => write!(formatter, "its schema is invalid: {error}"),
             Self::TooManySteps => formatter.write_str(
                 "validating them by its schema takes too many steps; send simpler values",
+            ),
+            Self::TooManyViolations => formatter.write_str(
+                "they do not match its schema, and listing all violations takes too many steps; send simpler values",
             ),
         }
     }

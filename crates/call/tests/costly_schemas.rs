@@ -1,91 +1,163 @@
-//! Schemas for which a validation without a limit would take hours and all memory.
+//! Schemas that would take hours and all memory without limits. Steps and allocations are counted, never times.
 
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
+mod hostile;
+
+use plaincall_call::definitions::{UsableTools, read_usable_tools};
+use plaincall_call::grammar::{Engine, GrammarError, GrammarOptions, grammar};
 use plaincall_call::{Document, ToolSpec, bind};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
-/// Binds a call of a tool `t` whose parameter `x` has the first of these definitions. Returns the problems.
-fn problems(definitions: &Value, x: &str) -> String {
-    let schema = json!({"properties": {"x": {"$ref": "#/$defs/d40"}}, "$defs": definitions});
-    let tool = ToolSpec::new("t").parameters_from_schema(&schema);
-    let tool = tool.expect("an object's schema");
+use crate::json_stream_cost::allocations;
+use hostile::{definition, table};
+
+fn usable(parameters: &Value) -> UsableTools {
+    read_usable_tools([definition(parameters).as_str()])
+}
+
+/// Binds a call of the tool `t` with this text of its parameter `x`. Returns the problems.
+fn problems(tool: &ToolSpec, x: &str) -> String {
     let text = format!("!!!GADGET_START:t\n!!!ARG:x\n{x}\n!!!GADGET_END");
     let document = Document::parse(&text, &Dialect::block()).expect("a valid dialect");
     let call = document.calls().next().expect("a call");
-    let problems = bind(&tool, call).err().into_iter().flatten();
+    let problems = bind(tool, call).err().into_iter().flatten();
     let messages: Vec<String> = problems.map(|problem| problem.message).collect();
     messages.join("\n")
 }
 
-/// Definitions `d0` to `d40`, each made of a reference to the one before.
-fn chain(first: &Value, next: impl Fn(Value) -> Value) -> Value {
-    let mut definitions = json!({"d0": first});
-    for level in 1..=40 {
-        let below = json!({"$ref": format!("#/$defs/d{}", level - 1)});
-        definitions[format!("d{level}")] = next(below);
+/// Four times the schema may take about four times the work to read.
+#[test]
+fn reading_a_hostile_schema_takes_linear_work() {
+    for row in table() {
+        let n = row.sizes[0].min(16);
+        let [(one, length), (four, longer)] = [n, 4 * n].map(|n| {
+            let text = definition(&(row.parameters)(n));
+            let work = allocations(|| drop(read_usable_tools([text.as_str()])));
+            (work, u64::try_from(text.len()).expect("a short text"))
+        });
+        let most = one.max(2000) * longer / length * 2;
+        assert!(four <= most, "{}: {one} allocations, then {four}", row.name);
     }
-    definitions
+}
+
+/// The budgets bound every operation, also with schemas that are used as they are.
+#[test]
+fn calls_and_grammars_of_hostile_schemas_take_bounded_work() {
+    for row in table() {
+        let n = row.sizes[0].min(8);
+        let tools = usable(&(row.parameters)(n)).tools;
+        // JSON that is nested too deeply is not a definition.
+        let Some(tool) = tools.first() else {
+            continue;
+        };
+        for value in (row.values)(n).into_iter().take(1) {
+            let work = allocations(|| drop(problems(tool, &value.to_string())));
+            assert!(work <= 3_000_000, "{} {n}: {work} allocations", row.name);
+        }
+        let work = allocations(|| {
+            let made = grammar([tool], &Dialect::block(), &GrammarOptions::new());
+            drop(made.map(|made| Engine::LlamaCpp.text(&made)));
+        });
+        assert!(work <= 3_000_000, "{} {n}: {work} allocations", row.name);
+    }
 }
 
 #[test]
-fn work_that_doubles_with_each_definition_is_refused() {
-    let refused = "t cannot be called with these arguments: validating them by its schema takes too many steps; send simpler values";
-    let string = json!({"type": "string", "maxLength": 3});
-    for doubled in [
-        chain(&string, |below| json!({"anyOf": [below, below]})),
-        chain(&string, |below| json!({"oneOf": [below, below]})),
-        chain(&string, |below| json!({"allOf": [below, below]})),
-        chain(&string, |below| json!({"not": {"anyOf": [below, below]}})),
-        chain(
-            &string,
-            |below| json!({"if": below, "then": below, "else": below}),
-        ),
-        chain(
-            &json!({"required": ["a"]}),
-            |below| json!({"allOf": [below], "unevaluatedProperties": {"type": "string"}}),
-        ),
-        chain(
-            &json!({"items": {"type": "string"}}),
-            |below| json!({"anyOf": [{"$dynamicRef": below["$ref"]}, {"$dynamicRef": below["$ref"]}]}),
-        ),
+fn a_schema_whose_steps_double_is_loosened_at_its_place() {
+    for name in [
+        "anyOf of two references",
+        "allOf of two references",
+        "not of anyOf",
+        "references like Fibonacci's numbers",
+        "unevaluatedProperties of unions",
+        "mutual anyOf",
     ] {
-        let found = ["long text", "{\"b\": 1}", "[1]"].map(|x| problems(&doubled, x));
-        assert!(
-            found.iter().any(|found| found == refused),
-            "{doubled}\n{found:?}"
-        );
-        let is_refused = |found: &String| found.is_empty() || found == refused;
-        assert!(found.iter().all(is_refused), "{doubled}\n{found:?}");
+        let row = table().find(|row| row.name == name);
+        let row = row.expect("a row of the table");
+        let read = usable(&(row.parameters)(40));
+        let reason = read
+            .changed
+            .first()
+            .map(|changed| changed.reason.to_string());
+        let expected =
+            "at /0/parameters/properties/x: validating a value by this schema takes too many steps";
+        assert_eq!(reason.as_deref(), Some(expected), "{name}");
+        let tool = read.tools.first().expect("a tool");
+        assert_eq!(problems(tool, "long text"), "", "{name}");
     }
+    let long =
+        json!({"properties": {"x": {"pattern": "a".repeat(300_000)}, "y": {"pattern": "a"}}});
+    let read = usable(&long);
+    let reason = read
+        .changed
+        .first()
+        .map(|changed| changed.reason.to_string());
+    let expected =
+        "at /0/parameters/properties/x/pattern: the patterns take too many steps to compile";
+    assert_eq!(reason.as_deref(), Some(expected));
 }
 
 #[test]
-fn names_do_not_hide_work() {
-    // References in `e` lead to its own definitions, not to those of the document.
-    let hidden = chain(
-        &json!({"type": "string", "maxLength": 3}),
-        |below| json!({"anyOf": [below, below]}),
+fn a_value_that_takes_too_many_steps_is_invalid() {
+    let row = table().find(|row| row.name == "mutual anyOf of objects");
+    let read = usable(&(row.expect("a row of the table").parameters)(16));
+    assert!(read.changed.is_empty(), "{:?}", read.changed);
+    let tool = read.tools.first().expect("a tool");
+    assert_eq!(
+        problems(tool, r#"{"a":{"a":{"a":{"a":{"a":{"a":1}}}}}}"#),
+        "t cannot be called with these arguments: validating them by its schema takes too many steps; send simpler values"
     );
-    let mut outer = chain(&json!({}), |_| json!({}));
-    outer["e"] = json!({"$id": "https://example.com/e", "$defs": hidden});
-    outer["d40"] = json!({"$ref": "#/$defs/e/$defs/d40"});
-    assert!(problems(&outer, "long text").contains("too many steps"));
+    // To list why is more work than to decide.
+    let forms = (0..6000).map(|at| json!({"minLength": 100 + at}));
+    let forms = json!({"properties": {"x": {"anyOf": forms.collect::<Vec<_>>()}}});
+    let read = usable(&forms);
+    let tool = read.tools.first().expect("a tool");
+    assert_eq!(problems(tool, &"a".repeat(100)), "");
+    assert_eq!(
+        problems(tool, &"a".repeat(99)),
+        "t cannot be called with these arguments: they do not match its schema, and listing all violations takes too many steps; send simpler values"
+    );
+}
+
+#[test]
+fn a_grammar_that_is_too_large_names_the_place_and_a_looser_schema() {
+    let long = json!({"properties": {"x": {"const": "a".repeat(300_000)}}});
+    let tools = usable(&long).tools;
+    let error = grammar(&tools, &Dialect::block(), &GrammarOptions::new()).expect_err("too large");
+    let GrammarError::TooLarge {
+        pointer, keyword, ..
+    } = &error
+    else {
+        unreachable!("{error}");
+    };
+    assert_eq!((&**pointer, *keyword), ("x", "const"));
+    assert_eq!(
+        error.to_string(),
+        "the grammar has more than 100000 parts, or takes too many steps: `const` of `x` of the tool `t` is too large; give it the schema {}, or offer fewer tools"
+    );
 }
 
 #[test]
 fn long_values_and_usual_schemas_are_validated() {
     let person = json!({"type": "object", "required": ["kind", "name"], "properties": {"kind": {"const": "person"}, "name": {"type": "string", "minLength": 1}, "tags": {"type": "array", "items": {"type": "string"}}}});
-    let team = json!({"type": "object", "required": ["kind", "members"], "properties": {"kind": {"const": "team"}, "members": {"type": "array", "items": {"$ref": "#/$defs/d40"}}}});
-    let bot = json!({"type": "object", "required": ["kind", "owner"], "properties": {"kind": {"const": "bot"}, "owner": {"$ref": "#/$defs/d40"}}});
-    let definitions = json!({"d40": {"oneOf": [person, team, bot]}});
+    let team = json!({"type": "object", "required": ["kind", "members"], "properties": {"kind": {"const": "team"}, "members": {"type": "array", "items": {"$ref": "#/$defs/any"}}}});
+    let bot = json!({"type": "object", "required": ["kind", "owner"], "properties": {"kind": {"const": "bot"}, "owner": {"$ref": "#/$defs/any"}}});
+    let any = json!({"properties": {"x": {"$ref": "#/$defs/any"}}, "$defs": {"any": {"oneOf": [person, team, bot]}}});
     let mut value = json!({"kind": "person", "name": "n", "tags": ["a", "b"]});
     for _ in 0..12 {
         value = json!({"kind": "team", "members": [value, {"kind": "bot", "owner": value}]});
     }
-    assert_eq!(problems(&definitions, &value.to_string()), "");
-    let numbers = json!({"d40": {"type": "array", "items": {"type": "integer", "minimum": 0}}});
+    let tool = |schema: &Value| {
+        let read = usable(schema);
+        assert!(read.changed.is_empty(), "{:?}", read.changed);
+        read.tools.into_iter().next().expect("a tool")
+    };
+    assert_eq!(problems(&tool(&any), &value.to_string()), "");
+    let numbers =
+        json!({"properties": {"x": {"type": "array", "items": {"type": "integer", "minimum": 0}}}});
+    let numbers = tool(&numbers);
     let long = vec!["7"; 100_000].join(",");
     assert_eq!(problems(&numbers, &format!("[{long}]")), "");
     let found = problems(&numbers, &format!("[{},-1]", vec!["7"; 1_000].join(",")));

@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
 use plaincall_call::extract::Extractor;
+use plaincall_call::json::parse;
 use plaincall_call::render::{JsonCall, render_call};
 use plaincall_call::{Stop, ToolSet, Unclosed};
 use plaincall_syntax::{Dialect, DialectError};
@@ -211,9 +212,12 @@ impl Fields {
         }
         let arguments = self.arguments.text(call);
         let arguments = arguments.ok_or_else(|| format!("call `{name}` has no arguments"))?;
-        let arguments = serde_json::from_str(arguments).map_err(|error| {
-            format!("the arguments of call `{name}` are not a JSON object: {error}")
-        })?;
+        let invalid = |why| format!("the arguments of call `{name}` are not a JSON object: {why}");
+        let arguments = match parse(arguments) {
+            Ok(Value::Object(arguments)) => arguments,
+            Ok(other) => return Err(invalid(other.to_string())),
+            Err(why) => return Err(invalid(why)),
+        };
         let dependencies = self.dependencies.iter().flat_map(|ids| ids.of(call));
         Ok(Call {
             name,

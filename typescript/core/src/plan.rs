@@ -2,9 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use plaincall_call::{ReadCall, ReplyCheck, ToolSet};
+use plaincall_call::{ReadCall, ReplyCheck, ToolSet, json::parse};
 use plaincall_plan::{PlanError, PlannedCall, ReplyAction, ReplyPlan};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::document::write;
 use crate::error::Error;
@@ -131,8 +132,8 @@ impl CallOption {
             return None;
         }
         let arguments = self.arguments.as_deref();
-        let arguments = arguments.and_then(|json| serde_json::from_str(json).ok());
-        let (name, arguments) = (&self.name, arguments.as_ref());
+        let arguments = arguments.and_then(|json| parse(json).ok());
+        let (name, arguments) = (&self.name, arguments.as_ref().and_then(Value::as_object));
         let call = ReadCall::named(name, arguments, &self.syntax, &self.termination);
         check.mismatch(tools, &call)
     }

@@ -162,6 +162,9 @@ impl<'s> SchemaValues<'_, 's> {
         if let Some(ArgumentValue::Pattern(value)) = &value {
             self.lines_size = self.lines_size.saturating_add(value.size());
         }
+        for alternative in &allowed.alternatives {
+            self.note(place.pointer, alternative);
+        }
         let pointer = place.pointer.to_owned();
         let argument = value.map(|value| Lines::Argument { pointer, value });
         Lines::choice(argument.into_iter().chain(options).collect())

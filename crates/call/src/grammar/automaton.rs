@@ -1,5 +1,6 @@
 //! Deterministic automata for text that must not contain something.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 
 use super::exclusion::Exclusion;
@@ -9,6 +10,36 @@ use super::pattern::{Characters, Pattern};
 const LARGEST_PATTERN: usize = 50_000;
 /// Larger products are not minimized, which takes the square of their size.
 const SMALL: usize = 300;
+
+/// A state in a set takes as much time and memory as this many comparisons.
+const SET: usize = 8;
+
+/// The work that an automaton may take.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// The maximum number of its states.
+    states: usize,
+    /// The steps that are left: comparisons of ranges of characters.
+    steps: Cell<usize>,
+}
+
+impl Work {
+    pub(super) fn new(states: usize, steps: usize) -> Self {
+        let steps = Cell::new(steps);
+        Self { states, steps }
+    }
+
+    pub(super) fn steps_left(&self) -> usize {
+        self.steps.get()
+    }
+
+    /// Counts steps; `None` if none are left.
+    fn take(&self, steps: usize) -> Option<()> {
+        let left = self.steps.get().checked_sub(steps);
+        self.steps.set(left.unwrap_or_default());
+        left.map(|_| ())
+    }
+}
 
 /// The states of an automaton; the first is the start. In each, the text so far is allowed.
 #[derive(Clone, Debug)]
@@ -43,23 +74,25 @@ impl Automaton {
         for pattern in &exclusion.line_begins {
             graph.pattern(pattern, line_begin, excluded);
         }
-        let all = graph.determined(start, |set| !set.contains(&excluded), None, usize::MAX);
+        let unlimited = Work::new(usize::MAX, usize::MAX);
+        let all = graph.determined(start, |set| !set.contains(&excluded), None, &unlimited);
         all.unwrap_or(Self { states: Vec::new() }).minimized()
     }
 
-    /// Accepts the texts that a regular pattern matches; `None` if it needs more states than `most`.
-    pub(super) fn matching(pattern: &Pattern, most: usize) -> Option<Self> {
+    /// Accepts the texts that a regular pattern matches; `None` if this takes too much work.
+    pub(super) fn matching(pattern: &Pattern, work: &Work) -> Option<Self> {
         if pattern.size() > LARGEST_PATTERN {
             return None;
         }
         let mut graph = Graph::default();
         let (start, end) = (graph.add(), graph.add());
         graph.pattern(pattern, start, end);
-        graph.determined(start, |_| true, Some(end), most)
+        work.take(graph.size)?;
+        graph.determined(start, |_| true, Some(end), work)
     }
 
-    /// Accepts the texts that both automata accept; `None` if it needs more states than `most`.
-    pub(super) fn and(&self, other: &Self, most: usize) -> Option<Self> {
+    /// Accepts the texts that both automata accept; `None` if this takes too much work.
+    pub(super) fn and(&self, other: &Self, work: &Work) -> Option<Self> {
         if self.states.is_empty() || other.states.is_empty() {
             return Some(Self { states: Vec::new() });
         }
@@ -69,6 +102,7 @@ impl Automaton {
         while let Some((one, two)) = pairs.get(states.len()).copied() {
             let (one, two) = (self.states.get(one)?, other.states.get(two)?);
             let mut next = Vec::new();
+            work.take(1 + ranges(&one.next) * ranges(&two.next))?;
             for (characters, first) in &one.next {
                 for (others, second) in &two.next {
                     let both = characters.and(others);
@@ -88,14 +122,19 @@ impl Automaton {
                 may_end: one.may_end && two.may_end,
             });
             // What cannot end is removed later.
-            if pairs.len() > most.saturating_mul(4) {
+            if pairs.len() > work.states.saturating_mul(4) {
                 return None;
             }
         }
         let all = Self { states }.trimmed();
         let is_small = all.states.len() <= SMALL;
-        let all = if is_small { all.minimized() } else { all };
-        (all.states.len() <= most).then_some(all)
+        let all = if is_small {
+            work.take(all.states.len().pow(2))?;
+            all.minimized()
+        } else {
+            all
+        };
+        (all.states.len() <= work.states).then_some(all)
     }
 
     /// Without the states from which no text can end.
@@ -215,6 +254,13 @@ impl Automaton {
     }
 }
 
+fn ranges(steps: &[(Characters, usize)]) -> usize {
+    let ranges = steps
+        .iter()
+        .map(|(characters, _)| characters.ranges().len());
+    ranges.sum()
+}
+
 /// The steps of a state to classes of states, one for each class, in the order of the classes.
 fn merged(state: &State, class: &[usize]) -> Vec<(Characters, usize)> {
     let mut all: Vec<(Characters, usize)> = Vec::new();
@@ -306,14 +352,14 @@ impl Graph {
         }
     }
 
-    /// Converts to a deterministic automaton of the sets that are allowed; `None` if there are more than `most`. The text may
+    /// Converts to a deterministic automaton of the sets that are allowed; `None` if this takes too much work. The text may
     /// end in a set that contains `end`, or without `end`, where a line end is allowed.
     fn determined(
         &self,
         start: usize,
         is_allowed: impl Fn(&BTreeSet<usize>) -> bool,
         end: Option<usize>,
-        most: usize,
+        work: &Work,
     ) -> Option<Automaton> {
         let mut skips: Vec<Vec<usize>> = vec![Vec::new(); self.size];
         for (from, to) in &self.skips {
@@ -349,12 +395,16 @@ impl Graph {
                 .copied()
                 .collect();
             let mut next: Vec<(Characters, usize)> = Vec::new();
-            for (first, last) in intervals(&here) {
+            let intervals = intervals(&here);
+            work.take(intervals.len().saturating_mul(here.len()))?;
+            for (first, last) in intervals {
                 let to = here.iter().filter(|(characters, _)| {
                     let mut ranges = characters.ranges().iter();
                     ranges.any(|range| range.0 <= first && last <= range.1)
                 });
                 let to = closed(to.map(|(_, to)| *to).collect());
+                // It is kept twice.
+                work.take(SET * to.len())?;
                 if to.is_empty() || !is_allowed(&to) {
                     continue;
                 }
@@ -374,7 +424,7 @@ impl Graph {
                 None => next.iter().any(|(characters, _)| characters.has('\n')),
             };
             states.push(State { next, may_end });
-            if sets.len() > most {
+            if sets.len() > work.states {
                 return None;
             }
         }

@@ -224,7 +224,7 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::automaton::Automaton;
+    use super::super::automaton::{Automaton, Work};
     use super::texts_of;
 
     #[test]
@@ -250,7 +250,8 @@ mod tests {
             ("^\\u{1F600}*$", &["", "😀😀"], &["x"]),
             ("", &["", "a"], &[]),
         ] {
-            let automaton = Automaton::matching(&texts_of(expression).unwrap(), 1000).unwrap();
+            let work = Work::new(1000, 100_000);
+            let automaton = Automaton::matching(&texts_of(expression).unwrap(), &work).unwrap();
             for (texts, expected) in [(yes, true), (no, false)] {
                 for text in texts {
                     assert_eq!(automaton.accepts(text), expected, "{expression} {text:?}");

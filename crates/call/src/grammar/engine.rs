@@ -1,5 +1,6 @@
 //! The inference engines that accept a grammar.
 
+use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 
 use super::{Grammar, Unheld};
@@ -42,19 +43,15 @@ impl Engine {
     /// Returns the keywords of the schemas that the grammar does not enforce in this engine. Lark and a structural tag enforce
     /// fewer lengths and patterns of strings than GBNF (`spec/grammar.md` 6).
     pub fn unheld(self, grammar: &Grammar) -> Vec<Unheld> {
-        let mut all = grammar.unheld().to_vec();
+        let mut all: IndexSet<Unheld> = grammar.unheld().iter().cloned().collect();
         let in_tag = grammar.limited_in_tag();
         let others = grammar.limits_without(|text| match self {
             Self::LlamaCpp => true,
             Self::LlGuidance => grammar.texts.is_in_lark(text),
             Self::Vllm | Self::Sglang | Self::XGrammar => in_tag.contains(&text),
         });
-        for unheld in others {
-            if !all.contains(unheld) {
-                all.push(unheld.clone());
-            }
-        }
-        all
+        all.extend(others.cloned());
+        all.into_iter().collect()
     }
 
     /// Returns the fields of a chat request that constrain the reply. For `XGrammar` it is the structural tag itself.

@@ -16,6 +16,8 @@ const VALUE: &str = "v";
 const REASONING: &str = "r";
 const TEXT: &str = "s";
 const RULE: &str = "j";
+/// The length of the longest code of a character: `\U` and eight digits.
+const LONGEST_CODE: usize = 10;
 
 pub(super) fn print(grammar: &Grammar) -> String {
     let mut rules = root(grammar);
@@ -284,9 +286,13 @@ fn push_code(class: &mut String, code: u32) {
     };
 }
 
-/// Returns `true` if the text ends with the code of a character.
+/// Returns `true` if the text ends with the code of a character. All hexadecimal digits behind a code are codes too, so it is
+/// short.
 fn ends_with_code(text: &str) -> bool {
-    let before = text.trim_end_matches(|one: char| one.is_ascii_hexdigit());
+    let begin = text.len().saturating_sub(LONGEST_CODE);
+    let end = (begin..=text.len()).find_map(|begin| text.get(begin..));
+    let before = end.unwrap_or_default();
+    let before = before.trim_end_matches(|one: char| one.is_ascii_hexdigit());
     let is_code = |begin: &&str| before.ends_with(*begin);
     ["\\x", "\\u", "\\U"].iter().any(is_code)
 }

@@ -1,5 +1,6 @@
 //! The keywords of a schema that a grammar reads, and those that it cannot enforce (`spec/grammar.md` 5).
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::integers::UNBOUNDED;
@@ -109,18 +110,10 @@ pub(super) fn listed<'s>(alternative: &Alternative<'s>) -> Option<Vec<&'s Value>
 
 /// Returns the members that an object may have, in order, and whether each is required.
 pub(super) fn members<'s>(alternative: &Alternative<'s>) -> Vec<(&'s str, bool)> {
-    let mut names: Vec<&'s str> = Vec::new();
-    let declared = alternative.properties().map(|(name, _)| name);
-    for name in declared.chain(alternative.required()) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let is_required = |name: &str| alternative.required().any(|one| one == name);
-    names
-        .into_iter()
-        .map(|name| (name, is_required(name)))
-        .collect()
+    let declared = alternative.properties().map(|(name, _)| (name, false));
+    let mut names: IndexMap<&'s str, bool> = declared.collect();
+    names.extend(alternative.required().map(|name| (name, true)));
+    names.into_iter().collect()
 }
 
 /// Returns `true` if only declared members are allowed.
@@ -240,6 +233,25 @@ pub(super) fn integer_range(alternative: &Alternative<'_>) -> (i128, i128) {
         UNBOUNDED
     };
     (low.unwrap_or(-usual), high.unwrap_or(usual))
+}
+
+/// Returns the keyword that probably makes the grammar of an alternative large.
+pub(super) fn largest(alternative: &Alternative<'_>) -> &'static str {
+    let names = [
+        "const",
+        "enum",
+        "properties",
+        "prefixItems",
+        "items",
+        "additionalProperties",
+    ];
+    let has = |name: &&&str| {
+        alternative
+            .all
+            .iter()
+            .any(|keywords| keywords.contains_key(**name))
+    };
+    names.iter().find(has).copied().unwrap_or("type")
 }
 
 /// Returns what makes an alternative the same as another one.

@@ -4,6 +4,8 @@ use std::mem;
 
 /// The largest code point.
 const LAST: u32 = 0x0010_FFFF;
+/// A literal of this many bytes counts as more than one part: engines keep each character.
+const LONG: usize = 64;
 
 /// A set of characters: ranges of code points, sorted, neither overlapping nor adjacent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,6 +197,7 @@ impl Pattern {
                 let times = usize::try_from(times).unwrap_or(usize::MAX);
                 of.size().saturating_mul(times).saturating_add(1)
             }
+            Self::Literal(text) if text.len() >= LONG => text.len() / 2,
             _ => 1,
         }
     }

@@ -11,16 +11,19 @@ use super::{Form, Grammar, GrammarError};
 /// Returns an error if a tool has no call left.
 pub(super) fn pruned(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
     let mut ends = vec![false; grammar.rules.len()];
-    loop {
-        let now: Vec<bool> = grammar
-            .rules
-            .iter()
-            .map(|rule| has_text(rule, &ends))
-            .collect();
-        if now == ends {
-            break;
+    let mut is_done = false;
+    while !is_done {
+        is_done = true;
+        // A rule mostly needs later ones, or those directly before it, so a few passes find all.
+        let passes = grammar.rules.iter().enumerate();
+        for (index, rule) in passes.clone().rev().chain(passes) {
+            if ends.get(index) == Some(&false) && has_text(rule, &ends) {
+                if let Some(end) = ends.get_mut(index) {
+                    *end = true;
+                }
+                is_done = false;
+            }
         }
-        ends = now;
     }
     let rules = grammar.rules.iter();
     grammar.rules = rules

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use indexmap::IndexSet;
 use serde_json::Value;
 
 use super::automaton::Automaton;
@@ -19,16 +20,20 @@ const MOST_LISTED: usize = 1000;
 const DEEPEST_JSON: usize = 48;
 /// The largest count of a repetition. llama.cpp writes each repetition out.
 const MOST_REPEATED: usize = 200;
+/// The maximum number of steps to report keywords of schemas that are used again.
+const MOST_STEPS: usize = 2_000_000;
 
 /// The rules that patterns refer to, and what the grammar cannot enforce.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) all: Vec<Pattern>,
     pub(super) texts: Texts,
-    pub(super) unheld: Vec<Unheld>,
+    pub(super) unheld: IndexSet<Unheld>,
     any_json: Option<usize>,
     /// The number of parts of all rules.
     size: usize,
+    /// The steps that are left to report keywords again.
+    steps_left: usize,
 }
 
 impl Rules {
@@ -36,9 +41,10 @@ impl Rules {
         Self {
             all: Vec::new(),
             texts,
-            unheld: Vec::new(),
+            unheld: IndexSet::new(),
             any_json: None,
             size: 0,
+            steps_left: MOST_STEPS,
         }
     }
 
@@ -97,6 +103,8 @@ pub(super) struct SchemaValues<'v, 's> {
     pub(super) lines_left: usize,
     /// The number of parts of its pointer lines so far.
     pub(super) lines_size: usize,
+    /// The pointer and a keyword of the first value with which the grammar is too large.
+    pub(super) culprit: Option<(String, &'static str)>,
     /// Whether ` /]` ends an emoji call.
     pub(super) is_self_closing: bool,
     /// In an escaped dialect: the beginnings of escapes, which listed texts must not contain.
@@ -105,7 +113,20 @@ pub(super) struct SchemaValues<'v, 's> {
 
 impl<'s> SchemaValues<'_, 's> {
     pub(super) fn is_too_large(&self) -> bool {
-        self.rules.size().saturating_add(self.lines_size) > MOST_PARTS
+        self.rules.size().saturating_add(self.lines_size) > MOST_PARTS || self.has_no_steps()
+    }
+
+    /// Returns `true` if the schemas take too many steps.
+    pub(super) fn has_no_steps(&self) -> bool {
+        self.rules.steps_left == 0 || self.reader.has_no_steps()
+    }
+
+    /// Remembers the first value with which the grammar is too large.
+    pub(super) fn note(&mut self, pointer: &str, alternative: &Alternative<'s>) {
+        if self.culprit.is_none() && self.is_too_large() {
+            let pointer = pointer.trim_start_matches('/').to_owned();
+            self.culprit = Some((pointer, keywords::largest(alternative)));
+        }
     }
 
     /// Returns the texts of the scalars and of the listed values of an alternative at a location.
@@ -156,7 +177,11 @@ impl<'s> SchemaValues<'_, 's> {
         }
         let options = allowed.alternatives.iter();
         let options: Vec<Pattern> = options
-            .filter_map(|alternative| self.json_alternative(pointer, alternative))
+            .filter_map(|alternative| {
+                let written = self.json_alternative(pointer, alternative);
+                self.note(pointer, alternative);
+                written
+            })
             .collect();
         (!options.is_empty()).then(|| Pattern::choice(options))
     }
@@ -407,6 +432,13 @@ impl<'s> SchemaValues<'_, 's> {
         if is_below(other) {
             return;
         }
+        let texts = self.rules.texts.all.iter();
+        let limits: usize = texts.map(|text| 1 + text.limits.len()).sum();
+        let steps = self.rules.unheld.len() + limits;
+        self.rules.steps_left = self.rules.steps_left.saturating_sub(steps);
+        if self.rules.steps_left == 0 {
+            return;
+        }
         let is_same_item = is_below(&self.reported(other));
         let is_again = |one: &&Unheld| one.tool == self.tool && is_below(&one.pointer);
         let unheld = self.rules.unheld.iter().filter(is_again);
@@ -430,9 +462,7 @@ impl<'s> SchemaValues<'_, 's> {
 
     pub(super) fn report(&mut self, pointer: &str, keyword: &'static str) {
         let unheld = self.unheld(pointer, keyword);
-        if !self.rules.unheld.contains(&unheld) {
-            self.rules.unheld.push(unheld);
-        }
+        self.rules.unheld.insert(unheld);
     }
 
     /// Describes a keyword that is not enforced.

@@ -102,9 +102,7 @@ impl<'s> SchemaValues<'_, 's> {
         };
         text.places += 1;
         text.is_length &= keyword != "pattern";
-        if !text.limits.contains(&limit) {
-            text.limits.push(limit);
-        }
+        text.limits.insert(limit);
     }
 
     /// Reports the limits of the strings of an alternative.

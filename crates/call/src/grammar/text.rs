@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::automaton::Automaton;
+use indexmap::IndexSet;
+
+use super::automaton::{Automaton, Work};
 use super::exclusion::Exclusion;
 use super::pattern::{Characters, Pattern};
 use super::{Unheld, json_string};
@@ -11,6 +13,8 @@ use super::{Unheld, json_string};
 /// The maximum number of states of one text, and of all limited texts of a grammar. Engines need time for each.
 const MOST_STATES: usize = 4_000;
 const MOST_STATES_IN_ALL: usize = 6_000;
+/// The maximum number of steps to make the automata of all limited texts of a grammar, also of those that are too large.
+const MOST_STEPS: usize = 10_000_000;
 /// The maximum number of states of a text in a structural tag, and of all, counted at each place. `XGrammar` needs about 10 ms to
 /// compile each.
 const MOST_STATES_IN_TAG: usize = 50;
@@ -41,7 +45,7 @@ pub(super) struct Text {
     /// Whether only its length is limited.
     pub(super) is_length: bool,
     /// The keywords that it enforces, at each place; none for any text.
-    pub(super) limits: Vec<Unheld>,
+    pub(super) limits: IndexSet<Unheld>,
     /// How many places have these limits.
     pub(super) places: usize,
 }
@@ -55,6 +59,8 @@ pub(super) struct Texts {
     in_values: Vec<Allowed>,
     in_json: Vec<Allowed>,
     states_left: usize,
+    /// The steps that are left to make automata. Without, strings have no limits.
+    steps_left: usize,
     /// The texts that have too many states.
     too_large: Vec<(Location, Vec<Pattern>)>,
 }
@@ -90,6 +96,7 @@ impl Texts {
             in_json: Allowed::all_of(&json),
             json,
             states_left: MOST_STATES_IN_ALL,
+            steps_left: MOST_STEPS,
             too_large: Vec::new(),
         }
     }
@@ -105,6 +112,13 @@ impl Texts {
     /// their notation in JSON.
     pub(super) fn matching(&mut self, location: Location, patterns: Vec<Pattern>) -> Option<usize> {
         let is_limited = !patterns.is_empty();
+        if is_limited {
+            let compared = self.all.len() + self.too_large.len();
+            self.steps_left = self.steps_left.saturating_sub(compared);
+            if self.steps_left == 0 {
+                return None;
+            }
+        }
         if is_limited && location == Location::Json {
             // A structural tag may need it.
             self.json_string();
@@ -124,17 +138,17 @@ impl Texts {
         if self.too_large.contains(&(location.clone(), all.clone())) {
             return None;
         }
-        let most = if is_limited {
-            MOST_STATES.min(self.states_left)
-        } else {
-            MOST_STATES
-        };
         let found = if is_limited {
-            self.limited(&location, &all, most)
+            let states = MOST_STATES.min(self.states_left);
+            let work = Work::new(states, self.steps_left);
+            let found = self.limited(&location, &all, &work);
+            self.steps_left = work.steps_left();
+            found
         } else {
             let json = self.json.clone();
             let allowed = Automaton::excluding(&json);
-            let automaton = all_of(&all, most).and_then(|all| allowed.and(&all, most));
+            let work = Work::new(MOST_STATES, usize::MAX);
+            let automaton = all_of(&all, &work).and_then(|all| allowed.and(&all, &work));
             automaton.map(|automaton| (json, automaton))
         };
         let Some((exclusion, automaton)) = found else {
@@ -150,7 +164,7 @@ impl Texts {
             exclusion,
             automaton,
             is_length: true,
-            limits: Vec::new(),
+            limits: IndexSet::new(),
             places: 0,
         });
         Some(self.all.len() - 1)
@@ -160,9 +174,9 @@ impl Texts {
         &mut self,
         location: &Location,
         all: &[Pattern],
-        most: usize,
+        work: &Work,
     ) -> Option<(Exclusion, Automaton)> {
-        let matching = all_of(all, most)?;
+        let matching = all_of(all, work)?;
         let all_allowed = match location {
             Location::Value => &mut self.in_values,
             Location::Json => &mut self.in_json,
@@ -173,7 +187,7 @@ impl Texts {
             let automaton = allowed
                 .automaton
                 .get_or_insert_with(|| Automaton::excluding(exclusion));
-            Some((exclusion.clone(), automaton.and(&matching, most)?))
+            Some((exclusion.clone(), automaton.and(&matching, work)?))
         })
     }
 
@@ -203,7 +217,7 @@ impl Texts {
     /// Returns the automaton of a text on the line of an emoji call or in JSON, without its limits.
     pub(super) fn without_limits(&self, index: usize) -> Option<Automaton> {
         match &self.all.get(index)?.location {
-            Location::Line(any) => Automaton::matching(any, MOST_STATES),
+            Location::Line(any) => Automaton::matching(any, &Work::new(MOST_STATES, usize::MAX)),
             location => {
                 let mut all = self.all.iter();
                 let any = all.find(|text| text.location == *location && text.places == 0)?;
@@ -220,14 +234,14 @@ impl Texts {
     }
 }
 
-/// Returns the texts that all patterns match; `None` if there are too many states.
-fn all_of(patterns: &[Pattern], most: usize) -> Option<Automaton> {
+/// Returns the texts that all patterns match; `None` if this takes too much work.
+fn all_of(patterns: &[Pattern], work: &Work) -> Option<Automaton> {
     let mut automata = patterns
         .iter()
-        .map(|pattern| Automaton::matching(pattern, most));
+        .map(|pattern| Automaton::matching(pattern, work));
     let mut all = automata.next()??;
     for automaton in automata {
-        all = all.and(&automaton?, most)?;
+        all = all.and(&automaton?, work)?;
     }
     Some(all)
 }

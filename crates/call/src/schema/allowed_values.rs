@@ -16,9 +16,15 @@ const MOST_ALTERNATIVES: usize = 256;
 /// With schemas nested more deeply without a step into the value, any value is allowed.
 const DEEPEST: usize = 64;
 /// The maximum number of schemas visited for one call. After that, any value is allowed.
-const MOST_STEPS: u32 = 2_000_000;
+const MOST_STEPS: u32 = 500_000;
 /// With more schemas visited for one location, any value is allowed.
 const MOST_STEPS_AT_ONE_LOCATION: u32 = 10_000;
+
+/// A visit of a schema takes as long as this many comparisons of schemas.
+const COMPARISONS: usize = 8;
+
+/// The comparisons to find a schema by its name, usually.
+const NAME: usize = 1000;
 
 /// The type that `nullable` of `OpenAPI` adds.
 static NULL: LazyLock<Keywords> =
@@ -203,7 +209,9 @@ impl<'s> SchemaReader<'s> {
         let mut found: Vec<Alternative<'s>> = Vec::new();
         for alternative in &allowed.alternatives {
             let ways = step(alternative).into_iter();
+            self.charge(alternative.comparisons());
             for below in ways.flat_map(|schemas| self.allowed(schemas).alternatives) {
+                self.charge(found.len());
                 if !found.iter().any(|known| known.is_same(&below)) {
                     found.push(below);
                 }
@@ -227,7 +235,7 @@ impl<'s> SchemaReader<'s> {
         for schema in schemas {
             let found = self
                 .alternatives(schema, &mut Vec::new())
-                .and_then(|found| both(&alternatives, found));
+                .and_then(|found| self.both(&alternatives, found));
             match found {
                 Ok(found) => alternatives = found,
                 Err(Stop::Cycle) => {}
@@ -242,6 +250,17 @@ impl<'s> SchemaReader<'s> {
         let left = self.steps.get();
         self.steps.set(left.saturating_sub(1));
         left > 0
+    }
+
+    /// Counts comparisons, which are shorter than visits.
+    fn charge(&self, comparisons: usize) {
+        let steps = u32::try_from(comparisons / COMPARISONS).unwrap_or(u32::MAX);
+        self.steps.set(self.steps.get().saturating_sub(steps));
+    }
+
+    /// Returns `true` if the limit of work is reached, so that any value is allowed.
+    pub(crate) fn has_no_steps(&self) -> bool {
+        self.steps.get() == 0
     }
 
     /// Returns the alternatives of one schema. Recurses at most `DEEPEST` levels.
@@ -278,13 +297,17 @@ impl<'s> SchemaReader<'s> {
         let list = |name: &str| keyword(keywords, name).and_then(Value::as_array);
         let target = keyword(keywords, "$ref")
             .and_then(Value::as_str)
-            .and_then(|reference| resolve(self.root, reference));
+            .and_then(|reference| {
+                let is_pointer = reference.starts_with("#/") || reference == "#";
+                self.charge(if is_pointer { 0 } else { NAME });
+                resolve(self.root, reference)
+            });
         for schema in target
             .into_iter()
             .chain(list("allOf").into_iter().flatten())
         {
             match self.alternatives(schema, trail) {
-                Ok(more) => found = both(&found, more)?,
+                Ok(more) => found = self.both(&found, more)?,
                 Err(Stop::Cycle) => {}
                 Err(Stop::TooMuch) => return Err(Stop::TooMuch),
             }
@@ -301,7 +324,7 @@ impl<'s> SchemaReader<'s> {
                 }
             }
             if !any.is_empty() || !is_cycle {
-                found = both(&found, any)?;
+                found = self.both(&found, any)?;
             }
         }
         if keyword(keywords, "nullable") == Some(&Value::Bool(true)) {
@@ -309,21 +332,24 @@ impl<'s> SchemaReader<'s> {
         }
         Ok(found)
     }
-}
 
-fn both<'s>(
-    one: &[Alternative<'s>],
-    two: Vec<Alternative<'s>>,
-) -> Result<Vec<Alternative<'s>>, Stop> {
-    if one.len().saturating_mul(two.len()) > MOST_ALTERNATIVES {
-        return Err(Stop::TooMuch);
+    fn both(
+        &self,
+        one: &[Alternative<'s>],
+        two: Vec<Alternative<'s>>,
+    ) -> Result<Vec<Alternative<'s>>, Stop> {
+        if one.len().saturating_mul(two.len()) > MOST_ALTERNATIVES {
+            return Err(Stop::TooMuch);
+        }
+        if matches!(one, [any] if any.all.is_empty()) {
+            return Ok(two);
+        }
+        let schemas = |all: &[Alternative<'s>]| all.iter().map(|one| one.all.len()).sum::<usize>();
+        self.charge(schemas(one).saturating_mul(schemas(&two)));
+        let with_all = |first: &Alternative<'s>| {
+            let first = first.clone();
+            two.iter().map(move |second| first.and(second))
+        };
+        Ok(one.iter().flat_map(with_all).collect())
     }
-    if matches!(one, [any] if any.all.is_empty()) {
-        return Ok(two);
-    }
-    let with_all = |first: &Alternative<'s>| {
-        let first = first.clone();
-        two.iter().map(move |second| first.and(second))
-    };
-    Ok(one.iter().flat_map(with_all).collect())
 }

@@ -8,6 +8,10 @@ use super::kinds::Kinds;
 
 /// With more ways to match a key against patterns, any value is allowed.
 const MOST_WAYS: usize = 16;
+/// So many patterns of which it is not known whether they match have this many ways.
+const MOST_UNSURE: usize = 4;
+/// The match of a key takes as long as this many comparisons of schemas.
+const PATTERN: usize = 16;
 
 /// Schemas that all apply, with `$ref`, `allOf`, `anyOf` and `oneOf` already resolved.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +49,15 @@ impl<'s> Alternative<'s> {
         by(Kinds::stated).or_else(|| by(Kinds::implied))
     }
 
+    /// Returns how many comparisons a step into a value takes. A pattern takes longer than a name.
+    pub(crate) fn comparisons(&self) -> usize {
+        let patterns = |keywords: &&Keywords| {
+            let patterns = keyword(keywords, "patternProperties").and_then(Value::as_object);
+            1 + PATTERN * patterns.map_or(0, Keywords::len)
+        };
+        self.all.iter().map(patterns).sum()
+    }
+
     /// Returns `true` if any string is allowed, according to the keywords for reading.
     pub(crate) fn takes_any_text(&self) -> bool {
         let bounds = ["enum", "const", "minLength", "maxLength"];
@@ -80,6 +93,9 @@ impl<'s> Alternative<'s> {
                 continue;
             }
             let mut here = vec![sure];
+            if unsure.len() > MOST_UNSURE {
+                return vec![Vec::new()];
+            }
             for schema in unsure {
                 let with = |way: &Vec<&'s Value>| way.iter().copied().chain([schema]).collect();
                 let with: Vec<Vec<&'s Value>> = here.iter().map(with).collect();

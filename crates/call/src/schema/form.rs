@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::kinds::Kinds;
-use super::resolve::resolve;
+use super::resolve::Targets;
 use crate::pointer::escape;
 use crate::spec_error::SpecError;
 
 const DEEPEST: usize = 128;
 
-const SCHEMAS_BY_NAME: [&str; 6] = [
+pub(super) const SCHEMAS_BY_NAME: [&str; 6] = [
     "properties",
     "patternProperties",
     "$defs",
@@ -43,7 +43,7 @@ const LIMITS: [&str; 6] = [
 /// Returns all errors in the order of the document.
 pub(super) fn errors(root: &Value) -> Vec<SpecError> {
     let mut check = Check {
-        root,
+        targets: Targets::new(root),
         errors: Vec::new(),
     };
     check.schema(root, "", 0);
@@ -51,7 +51,7 @@ pub(super) fn errors(root: &Value) -> Vec<SpecError> {
 }
 
 struct Check<'s> {
-    root: &'s Value,
+    targets: Targets<'s>,
     errors: Vec<SpecError>,
 }
 
@@ -123,7 +123,7 @@ impl<'s> Check<'s> {
     }
 
     fn reference(&mut self, reference: &str, at: &str) {
-        if resolve(self.root, reference).is_some() {
+        if self.targets.has(reference) {
             return;
         }
         let message = if reference.starts_with('#') {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::argument_error::{joined, quoted, shown};
 use crate::pointer::escape;
-use crate::schema::Schema;
+use crate::schema::{Schema, Targets};
 use crate::spec_error::SpecError;
 use crate::validate::steps::{self, Purpose, TooManySteps};
 use crate::validate::{InvalidValue, NotValidated};
@@ -36,6 +36,7 @@ impl Compiled {
         let has_old_tuples = document.get("$schema").is_none();
         modernize(&mut document, has_old_tuples, 0);
         let patterns = PatternOptions::fancy_regex().backtrack_limit(steps::BACKTRACKS);
+        let patterns = patterns.size_limit(steps::PATTERN_BYTES);
         let options = jsonschema::options().offline();
         let validator = options.with_pattern_options(patterns).build(&document);
         let validator = validator.map_err(|error| {
@@ -44,7 +45,7 @@ impl Compiled {
         })?;
         Ok(Self {
             validator,
-            has_names: steps::has_names(&document),
+            has_names: Targets::new(&document).has_names(),
             document,
         })
     }
@@ -58,11 +59,12 @@ impl Compiled {
         schema: &Schema,
         arguments: &Value,
     ) -> Result<Vec<InvalidValue>, NotValidated> {
-        self.check(arguments, Purpose::Decide)?;
+        let check = |purpose| steps::check(&self.document, self.has_names, arguments, purpose);
+        check(Purpose::Decide).map_err(|TooManySteps| NotValidated::TooManySteps)?;
         if self.validator.is_valid(arguments) {
             return Ok(Vec::new());
         }
-        self.check(arguments, Purpose::List)?;
+        check(Purpose::List).map_err(|TooManySteps| NotValidated::TooManyViolations)?;
         let mut found = Found {
             schema,
             invalid: Vec::new(),
@@ -73,11 +75,6 @@ impl Compiled {
             add(&error, &mut found, 0);
         }
         Ok(found.invalid)
-    }
-
-    fn check(&self, arguments: &Value, purpose: Purpose) -> Result<(), NotValidated> {
-        steps::check(&self.document, self.has_names, arguments, purpose)
-            .map_err(|TooManySteps| NotValidated::TooManySteps)
     }
 }
 

@@ -9,20 +9,24 @@ use std::slice;
 
 use serde_json::{Map, Value};
 
-use crate::schema::resolve;
+use crate::schema::Targets;
 
 /// The maximum number of steps to decide whether a value is valid, in addition to those for its size.
 pub(crate) const MOST_STEPS: usize = 200_000;
 /// The same for each member, item and 64 bytes of the value.
 const MOST_STEPS_FOR_SIZE: usize = 32;
 /// The maximum number of steps to list what is invalid, which needs memory for each.
-pub(crate) const MOST_LISTING_STEPS: usize = 200_000;
+pub(crate) const MOST_LISTING_STEPS: usize = 50_000;
 /// The maximum depth of visited schemas, each in the one before or in its target.
 const DEEPEST: usize = 256;
 /// The number of times that a pattern with look-around or back-references may backtrack in one text.
-pub(crate) const BACKTRACKS: usize = 100_000;
+pub(crate) const BACKTRACKS: usize = 10_000;
+/// The maximum size of one compiled pattern, in bytes.
+pub(crate) const PATTERN_BYTES: usize = 2 << 20;
 /// The steps that this can take.
-const BACKTRACKING: usize = 2_000;
+const BACKTRACKING: usize = 200;
+/// The number of combinations of outcomes that the validator tries.
+const MOST_OUTCOMES: usize = 64;
 /// From this number of members on, the validator looks up which one an object names, and visits no other.
 const LOOKED_UP: usize = 3;
 
@@ -38,25 +42,18 @@ pub(crate) enum Purpose {
 /// The validation takes more steps than it may.
 pub(crate) struct TooManySteps;
 
-/// The places in a schema to which a reference may lead.
-struct Targets<'s> {
-    root: &'s Value,
-    /// The schemas with an `$id` of their own, from which references in them are resolved.
-    resources: Vec<&'s Value>,
-    /// The schemas with an anchor.
-    anchors: Vec<(&'s str, &'s Value)>,
-}
-
 struct Counter<'s> {
     targets: Targets<'s>,
     left: usize,
     purpose: Purpose,
+    /// Whether a pattern may backtrack, so that the validator tries both outcomes of each match that it does not finish.
+    is_backtracking: bool,
     /// The targets of references that are being visited, with the value: a cycle ends there.
     trail: Vec<(*const Value, *const Value)>,
 }
 
 /// Checks that validating `value` by `schema` takes at most [`MOST_STEPS`], or [`MOST_LISTING_STEPS`]. `has_names` is the
-/// result of [`has_names`].
+/// result of [`Targets::has_names`].
 ///
 /// # Errors
 /// Returns an error if it may take more, or if a reference leads to an unknown place.
@@ -66,15 +63,13 @@ pub(crate) fn check(
     value: &Value,
     purpose: Purpose,
 ) -> Result<(), TooManySteps> {
-    let mut targets = Targets {
-        root: schema,
-        resources: Vec::new(),
-        anchors: Vec::new(),
+    let targets = if has_names {
+        Targets::new(schema)
+    } else {
+        Targets::without_names(schema)
     };
-    if has_names {
-        targets.add_names();
-    }
     let mut counter = Counter {
+        is_backtracking: false,
         targets,
         left: usize::MAX,
         purpose,
@@ -87,17 +82,6 @@ pub(crate) fn check(
         Purpose::List => MOST_LISTING_STEPS,
     };
     counter.visit(schema, value, At::default())
-}
-
-/// Returns whether a part of a schema has a name, so that [`check`] must find out which.
-pub(crate) fn has_names(schema: &Value) -> bool {
-    let mut targets = Targets {
-        root: schema,
-        resources: Vec::new(),
-        anchors: Vec::new(),
-    };
-    targets.add_names();
-    !targets.resources.is_empty() || !targets.anchors.is_empty()
 }
 
 /// The place of a visit.
@@ -120,49 +104,6 @@ impl At {
     }
 }
 
-impl<'s> Targets<'s> {
-    fn add_names(&mut self) {
-        let mut rest = vec![self.root];
-        while let Some(schema) = rest.pop() {
-            match schema {
-                Value::Object(members) => {
-                    for keyword in ["$anchor", "$dynamicAnchor"] {
-                        let name = members.get(keyword).and_then(Value::as_str);
-                        self.anchors.extend(name.map(|name| (name, schema)));
-                    }
-                    match members.get("$id").and_then(Value::as_str) {
-                        Some(id) if id.starts_with('#') => {
-                            self.anchors.push((id.trim_start_matches('#'), schema));
-                        }
-                        Some(_) if !std::ptr::eq(schema, self.root) => self.resources.push(schema),
-                        _ => {}
-                    }
-                    rest.extend(members.values());
-                }
-                Value::Array(items) => rest.extend(items),
-                _ => {}
-            }
-        }
-    }
-
-    /// Returns each schema to which a reference may lead.
-    fn of(&self, reference: &str) -> Vec<&'s Value> {
-        let name = reference.strip_prefix('#');
-        let anchors = self.anchors.iter();
-        let named = anchors.filter(|(known, _)| Some(*known) == name);
-        let mut found: Vec<&'s Value> = named.map(|(_, schema)| *schema).collect();
-        let is_pointer =
-            name.is_some_and(|name| name.is_empty() || !name.starts_with(|c: char| c != '/'));
-        let roots = [&self.root].into_iter().chain(&self.resources);
-        for root in roots.take_while(|_| is_pointer) {
-            let target = resolve(root, reference);
-            found
-                .extend(target.filter(|one| !found.iter().any(|known| std::ptr::eq(*known, *one))));
-        }
-        found
-    }
-}
-
 impl<'s> Counter<'s> {
     fn take(&mut self, steps: usize) -> Result<(), TooManySteps> {
         self.left = self.left.checked_sub(steps).ok_or(TooManySteps)?;
@@ -177,11 +118,14 @@ impl<'s> Counter<'s> {
         if at.depth > DEEPEST {
             return Err(TooManySteps);
         }
-        let listed = match self.purpose {
-            Purpose::Decide => 0,
-            Purpose::List => at.path / 64 + at.unions,
-        };
-        self.take(1 + keywords.len() + listed)?;
+        self.take(1 + keywords.len())?;
+        if self.purpose == Purpose::List {
+            self.take(at.path / 64 + at.unions)?;
+            if at.unions > 0 {
+                // Each error in a union has a copy of the value.
+                self.weigh(value)?;
+            }
+        }
         for (name, keyword) in keywords {
             self.keyword(name, keyword, keywords, value, at)?;
         }
@@ -216,9 +160,7 @@ impl<'s> Counter<'s> {
             }
             ("not" | "if" | "then" | "else", _, _) => self.visit(keyword, value, below),
             ("enum" | "const", _, _) => self.weigh(keyword),
-            ("pattern", Value::String(pattern), Value::String(text)) => {
-                self.take(pattern_steps(pattern, text))
-            }
+            ("pattern", Value::String(pattern), Value::String(text)) => self.pattern(pattern, text),
             ("format" | "minLength" | "maxLength", _, Value::String(text)) => {
                 self.take(text.len() / 16)
             }
@@ -270,7 +212,7 @@ impl<'s> Counter<'s> {
             ("patternProperties", Value::Object(schemas)) => {
                 for (key, member) in object {
                     for (pattern, schema) in schemas {
-                        self.take(pattern_steps(pattern, key))?;
+                        self.pattern(pattern, key)?;
                         self.visit(schema, member, below(key))?;
                     }
                 }
@@ -381,6 +323,20 @@ impl<'s> Counter<'s> {
             .collect()
     }
 
+    /// Counts the match of a pattern.
+    fn pattern(&mut self, pattern: &str, text: &str) -> Result<(), TooManySteps> {
+        self.take(1 + text.len().saturating_mul(1 + pattern.len() / 32) / 16)?;
+        if !backtracks(pattern) {
+            return Ok(());
+        }
+        if self.purpose == Purpose::List && !self.is_backtracking {
+            self.is_backtracking = true;
+            self.left /= MOST_OUTCOMES;
+        }
+        // Each time, it may search the rest of the text.
+        self.take(BACKTRACKING.saturating_mul(1 + text.len() / 64))
+    }
+
     /// Counts the size of a value that is compared or written.
     fn weigh(&mut self, value: &Value) -> Result<(), TooManySteps> {
         let mut rest = vec![value];
@@ -421,9 +377,16 @@ fn is_in_place(name: &str) -> bool {
     names.contains(&name)
 }
 
-fn pattern_steps(pattern: &str, text: &str) -> usize {
-    let backtracks = ["(?=", "(?!", "(?<", "\\1", "\\2", "\\k"].iter();
-    let backtracks = backtracks.filter(|sign| pattern.contains(**sign)).count();
-    let scanned = text.len().saturating_mul(1 + pattern.len() / 32) / 16;
-    1 + scanned + backtracks.min(1) * BACKTRACKING
+/// Returns whether a pattern has look-around, back-references or atomic groups.
+fn backtracks(pattern: &str) -> bool {
+    let signs = [
+        "(?=", "(?!", "(?<", "(?>", "(?(", "\\k", "\\K", "\\G", "++", "*+", "?+", "}+",
+    ];
+    let mut escapes = pattern.match_indices('\\');
+    let is_digit = |at: usize| {
+        pattern
+            .get(at + 1..)
+            .is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()))
+    };
+    signs.iter().any(|sign| pattern.contains(sign)) || escapes.any(|(at, _)| is_digit(at))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clap::Args;
+use plaincall::call::json::parse;
 use plaincall::{CallResult, Run, events::SubmittedArguments};
 use serde_json::Value;
 
@@ -134,8 +135,7 @@ async fn run_call(
 fn arguments(options: &CallOptions) -> Result<SubmittedArguments, Failure> {
     if let Some(json) = &options.json {
         let invalid = |what: &str| Failure::Usage(format!("`--json`: {what}"));
-        let value = serde_json::from_str(json).map_err(|error| invalid(&error.to_string()))?;
-        return match value {
+        return match parse(json).map_err(|error| invalid(&error))? {
             Value::Object(object) => Ok(object.into()),
             _ => Err(invalid("expected an object, such as {\"path\": \"a.txt\"}")),
         };
