@@ -181,7 +181,7 @@ impl Agent {
         }
         let run = run.dialect(dialect.clone()).build()?;
         let system = settings.system_message(&dialect)?;
-        let mut talk = Conversation::new(Arc::clone(settings), run, dialect, system)?;
+        let mut talk = Conversation::new(Arc::clone(settings), run, dialect, system);
         talk.submissions = submissions;
         Ok(talk)
     }

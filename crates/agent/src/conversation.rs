@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use plaincall::call::grammar::GrammarError;
-use plaincall::call::{PromptTextBuilder, Untrusted, answer::AnswerSchema, untrusted::EchoGuard};
-use plaincall::syntax::{DialectError, mentions_call_format};
+use plaincall::call::{PromptTextBuilder, Untrusted, answer::AnswerSchema};
+use plaincall::syntax::DialectError;
 use plaincall::{
     CallResult, Dialect, Run, RunEvents, Toolbox,
     command::Directories,
@@ -47,10 +47,6 @@ pub struct Conversation {
     pub(crate) answer_schema: Option<AnswerSchema>,
     /// The number of turns in the history.
     pub(crate) recorded: u32,
-    /// Knows the calls in untrusted texts, so that no repair message requests a copy of one.
-    pub(crate) untrusted: EchoGuard,
-    /// Whether an untrusted text mentions call formats.
-    pub(crate) is_form_quotable: bool,
     /// Whether the conversation was resumed, and the model has not replied since. Its messages without a reply may be asked
     /// again.
     pub(crate) is_resumed: bool,
@@ -70,13 +66,9 @@ impl Conversation {
         mut run: Run,
         dialect: Dialect,
         system: String,
-    ) -> Result<Self, DialectError> {
-        let mut untrusted = EchoGuard::new(std::slice::from_ref(&dialect))?;
-        for tool in run.toolbox().iter() {
-            untrusted.observe(&tool.spec().as_untrusted());
-        }
+    ) -> Self {
         run.listen();
-        Ok(Self {
+        Self {
             model: Retrying::new(Arc::clone(&settings.model), settings.retries),
             written: String::new(),
             limits: settings.limits,
@@ -88,14 +80,12 @@ impl Conversation {
             opened: 0,
             answer_schema: None,
             recorded: 0,
-            untrusted,
-            is_form_quotable: false,
             is_resumed: false,
             bytes_per_token: BYTES_PER_TOKEN,
             submissions: None,
             interrupted: None,
             budget: None,
-        })
+        }
     }
 
     /// Asks the next question and waits for the answer.
@@ -247,7 +237,6 @@ impl Conversation {
 
     /// Adds untrusted text, optionally with a heading, and observes it for copies.
     pub(crate) fn write_untrusted(&mut self, name: &str, heading: Option<&str>, text: &str) {
-        self.observe(text);
         let text = Untrusted::new(text);
         self.run.observe_untrusted(name, &text);
         // The dialect was checked when the agent was built.
@@ -280,25 +269,8 @@ impl Conversation {
     ) -> Result<(), DialectError> {
         self.recorded += 1;
         self.is_resumed = false;
-        for result in &results {
-            for text in [&result.output, &result.error, &result.note]
-                .into_iter()
-                .flatten()
-            {
-                self.observe(text);
-            }
-            if let Some(observed) = &result.untrusted {
-                self.untrusted.observe(observed);
-            }
-        }
         self.history.reply(written);
         self.history.results(results)
-    }
-
-    /// Observes the calls and call formats in an untrusted text.
-    pub(crate) fn observe(&mut self, text: &str) {
-        self.is_form_quotable = self.is_form_quotable || mentions_call_format(text);
-        self.untrusted.observe(&Untrusted::new(text));
     }
 }
 

@@ -62,7 +62,6 @@ impl Conversation {
         let mut ended = Vec::new();
         for (name, call) in &given.calls {
             let output = call.result.as_deref().unwrap_or_default();
-            self.observe(output);
             let from = format!("the result of a given call of {name}");
             self.run.observe_untrusted(&from, &Untrusted::new(output));
             let result = ResultMessage::new(Untrusted::new(name.as_str()), Untrusted::new(""));

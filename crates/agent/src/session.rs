@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::mem::take;
 use std::sync::Arc;
 
-use plaincall::{CallResult, RunEvent, Stop, events::Author};
+use plaincall::{CallResult, RunEvent, Stop};
 
 use crate::answer::{AgentError, AgentErrorKind};
 use crate::conversation::Conversation;
@@ -19,9 +19,6 @@ impl Conversation {
         for event in past {
             match event {
                 RunEvent::Message(message) => {
-                    if message.author == Author::User {
-                        self.observe(&message.text);
-                    }
                     self.history.add_message(Arc::clone(&message.text));
                 }
                 RunEvent::Turn(_) => {

@@ -437,7 +437,7 @@ impl Link {
             .build()?;
         let system = settings.system_message(&self.dialect)?;
         let dialect = self.dialect.clone();
-        let mut talk = Conversation::new(Arc::clone(settings), run, dialect, system)?;
+        let mut talk = Conversation::new(Arc::clone(settings), run, dialect, system);
         talk.budget = Some(budget);
         let model = RecordedModel::new(Arc::clone(&settings.model), self.clone(), parent);
         talk.model = Retrying::new(Arc::new(model), settings.retries);

@@ -7,6 +7,8 @@ pub(crate) mod echo;
 pub mod in_record;
 mod normalized;
 pub(crate) mod prompt_text;
+mod search;
+mod starts;
 
 pub use echo::{Echo, EchoGuard};
 pub use prompt_text::{Origin, Part};

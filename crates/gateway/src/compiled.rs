@@ -37,7 +37,7 @@ impl CompiledDialect {
             reader: reader.with_events(),
             guard: match settings.mode {
                 ToolMode::Text => EchoGuard::new(std::slice::from_ref(&prompt_dialect))?,
-                ToolMode::Native => EchoGuard::new(&[Dialect::auto()])?.with_json_calls(),
+                ToolMode::Native => EchoGuard::new(&[Dialect::auto()])?,
             },
             rescue: match settings.mode {
                 ToolMode::Text => None,

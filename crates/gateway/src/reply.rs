@@ -17,6 +17,7 @@ mod repair_reason;
 pub(crate) mod repair_round;
 mod round;
 mod text;
+pub(crate) mod untrusted;
 
 use std::sync::Arc;
 
@@ -299,7 +300,7 @@ impl<O: ResponseSink> Reply<O> {
     /// Returns whether the reply keeps untrusted texts of the request, to detect calls copied from them.
     #[cfg(feature = "server")]
     pub(crate) fn keeps_texts(&self) -> bool {
-        self.plan.untrusted.iter().next().is_some()
+        !self.plan.untrusted.is_empty()
     }
 
     /// Returns whether invalid calls are repaired, if no call has been sent before.
@@ -390,6 +391,7 @@ impl<O: ResponseSink> Reply<O> {
                 self.repairs += 1;
                 self.counts.repair_rounds += 1;
                 self.reader.begin_reply();
+                self.plan.untrusted.begin_reply();
                 self.round = Round::new(&self.plan);
                 self.native = Native::new(&self.plan);
                 return next;

@@ -35,7 +35,7 @@ use crate::rules::Rules;
 pub use crate::run_directory::RemovedFiles;
 use crate::run_directory::{Directories, DirectorySetting, RunDirectory};
 pub use crate::run_error::{CloseError, ResumeError, RunError};
-use crate::run_state::{Input, RunState, UntrustedTexts};
+use crate::run_state::{Input, RunState, SharedGuard, UntrustedTexts};
 use crate::tool::Tool;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
@@ -65,6 +65,8 @@ pub struct Run {
     pub(crate) resumed: Option<Unfinished>,
     /// Finds the parts of untrusted texts from which calls could be copied. `None` if echoes are not held.
     guard: Option<EchoGuard>,
+    /// The untrusted texts that the model has received. `None` if echoes are not held.
+    received: Option<SharedGuard>,
     toolbox: Arc<Toolbox>,
     shared: Arc<RunContext>,
     runtime: Handle,
@@ -161,6 +163,21 @@ impl Run {
             let text = text.map(Arc::new);
             self.send(Message::Input(Input::Untrusted { name, text }));
         }
+    }
+
+    /// Returns whether an untrusted text that the model received mentions a call with this name. The model must not be asked to
+    /// write such a call again (`spec/repair.md` 7). Always `false` if the policy ignores echoes.
+    pub fn is_mentioned(&self, name: &str) -> bool {
+        let received = self.received.as_ref();
+        received.is_some_and(|guard| guard.lock().mentions(name).is_some())
+    }
+
+    /// Returns whether an untrusted text that the model received mentions something in a reply that looks like a call
+    /// (`spec/repair.md` 7). Always `false` if the policy ignores echoes.
+    pub fn is_quotation(&self, reply: &str) -> bool {
+        let names = self.toolbox.iter().map(Tool::name);
+        let received = self.received.as_ref();
+        received.is_some_and(|guard| guard.lock().mentions_in(reply, names).is_some())
     }
 
     /// Logs a message that the model receives, other than results, which are always logged. A message of the user continues a
@@ -405,6 +422,7 @@ impl RunBuilder {
         let policy = recorded.map_or(self.policy, |begin| begin.policy);
         let RunParts {
             guard,
+            received,
             definitions,
             mut run_state,
             mut reader,
@@ -482,6 +500,7 @@ impl RunBuilder {
             text_is_needed,
             resumed,
             guard,
+            received,
             toolbox,
             shared,
             runtime,
@@ -493,6 +512,7 @@ impl RunBuilder {
 /// The parts of a run without tasks.
 pub(crate) struct RunParts {
     guard: Option<EchoGuard>,
+    received: Option<SharedGuard>,
     pub(crate) definitions: Vec<Definition>,
     pub(crate) run_state: RunState,
     pub(crate) reader: ReplyReader<Arc<Toolbox>>,
@@ -512,6 +532,7 @@ impl RunParts {
         Ok(Self {
             definitions: definitions(toolbox, guard.as_ref(), history),
             guard,
+            received: untrusted.as_ref().map(|texts| texts.guard.clone()),
             run_state: RunState::new(Arc::clone(toolbox), policy, untrusted),
             reader: ReplyReader::new(dialect, Arc::clone(toolbox), check, policy.limits)?,
         })

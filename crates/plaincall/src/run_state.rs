@@ -33,7 +33,7 @@ use crate::toolbox::Toolbox;
 use crate::usage::Usage;
 pub(crate) use decisions::{Approval, Recovered};
 pub(crate) use input::{Input, is_for_run};
-pub(crate) use untrusted_texts::UntrustedTexts;
+pub(crate) use untrusted_texts::{SharedGuard, UntrustedTexts};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {

@@ -106,22 +106,6 @@ const DEPTH: usize = 64;
 /// The first bytes of all signs, and of all emoji.
 pub(crate) const SIGN_BYTES: [u8; 2] = [0xE2, 0xF0];
 
-/// Returns whether a text mentions calls in other formats, so that a reply may only quote it. Matches more than
-/// [`near_misses`](crate::near_misses), which also checks positions: JSON inside JSON strings counts as well.
-pub fn mentions_call_format(text: &str) -> bool {
-    // `input` is too common a word.
-    let mut keys = CALL_ARGUMENT_KEYS.iter().filter(|key| **key != "input");
-    let is_key = |key: &str| {
-        text.match_indices(key).any(|(at, _)| {
-            let (before, behind) = (text.get(..at), text.get(at + key.len()..));
-            let behind = behind.map(|behind| behind.trim_start_matches('\\'));
-            before.is_some_and(|before| before.ends_with('"'))
-                && behind.is_some_and(|behind| behind.starts_with('"'))
-        })
-    };
-    CALL_TAGS.iter().any(|(tag, _)| text.contains(tag)) || keys.any(|key| is_key(key))
-}
-
 /// Returns the length and role of a marker with another emoji at the front.
 pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
     let sign = rest.chars().next()?;

@@ -2,7 +2,6 @@
 
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
-mod call_formats;
 mod fast_path;
 mod memory;
 

@@ -246,16 +246,7 @@ impl AgentRun<'_> {
     /// The repair message for a reply with near misses only. None if an untrusted text mentions them: the reply may quote
     /// it.
     fn near_miss(&mut self, turned: &Turned) -> Option<(String, NearMissOf)> {
-        let names: Vec<String> = self
-            .talk
-            .tools()
-            .iter()
-            .map(|tool| tool.name().to_owned())
-            .collect();
-        let untrusted = &mut self.talk.untrusted;
-        untrusted.begin_reply();
-        let is_mentioned = untrusted.mentions_in(&turned.written, names.iter().map(String::as_str));
-        if names.is_empty() || is_mentioned.is_some() {
+        if self.talk.tools().is_empty() || self.talk.run.is_quotation(&turned.written) {
             return None;
         }
         let toolbox = self.talk.tools();
@@ -265,9 +256,6 @@ impl AgentRun<'_> {
         } else {
             NearMissOf::Format
         };
-        if matches!(of, NearMissOf::Format) && self.talk.is_form_quotable {
-            return None;
-        }
         let written = ModelText::new(turned.written.as_str());
         let prompt_text = repair_reply(&written, toolbox, &self.talk.dialect);
         Some((prompt_text.ok().flatten()?.into_text(), of))
@@ -275,13 +263,11 @@ impl AgentRun<'_> {
 
     /// The repair message for calls that were rejected because of their text.
     fn rejections(&mut self, turned: &Turned) -> String {
-        let untrusted = &mut self.talk.untrusted;
-        untrusted.begin_reply();
         let rejected = turned.results.iter().filter_map(|result| {
             let error = result.call_error.as_deref()?;
             let call = turned.call(result.call)?;
             // The call may come from an untrusted text, so no repair is requested. The result states the error.
-            let is_wanted = untrusted.mentions(&call.name).is_none();
+            let is_wanted = !self.talk.run.is_mentioned(&call.name);
             // The result states everything that the model needs.
             let is_in_result = matches!(
                 error,

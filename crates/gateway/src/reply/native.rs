@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use plaincall_call::rescue::{RescueReader, Rescued, RescuedCall};
-use plaincall_call::untrusted::EchoGuard;
 use plaincall_wire::openai::ToolCall;
 
 use crate::api::encoder::ResponseSink;
@@ -24,8 +23,6 @@ pub(super) struct Native {
     is_at_edge: bool,
     /// Calls that arrived as text, and the white space after them, until something else follows.
     rescued: Vec<Rescued>,
-    /// Finds copies of texts in the conversation, from the first rescued call on.
-    guard: Option<EchoGuard>,
     /// The reason why valid calls that arrived as text stay text, if there are any. An echo counts more.
     refused: Option<Refused>,
     /// The calls of the model server.
@@ -67,7 +64,6 @@ impl Native {
             blank: String::new(),
             is_at_edge: true,
             rescued: Vec::new(),
-            guard: None,
             refused: None,
             calls: Vec::new(),
             is_open: false,
@@ -222,11 +218,15 @@ impl<O: ResponseSink> Reply<O> {
     /// Returns whether calls that arrived as text are sent as calls: if none is a copy of a text in the conversation, and
     /// there may be so many.
     fn is_rescue(&mut self, calls: &[RescuedCall]) -> bool {
-        let guard = self.native.guard.get_or_insert_with(|| self.plan.guard());
-        let mut echoes = calls
-            .iter()
-            .filter_map(|call| guard.echo_of_arguments(&call.name, &call.arguments));
-        if echoes.next().is_some() {
+        let has_echo = self.plan.with_guard(|guard| {
+            let mut calls = calls.iter();
+            calls.any(|call| {
+                guard
+                    .echo_of_arguments(&call.name, &call.arguments)
+                    .is_some()
+            })
+        });
+        if has_echo {
             self.native.refused = Some(Refused::Echo);
             return false;
         }

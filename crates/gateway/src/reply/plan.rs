@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{ToolCall, ToolLookup, ToolSpec, Untrusted, untrusted::EchoGuard};
-use plaincall_syntax::{Dialect, mentions_call_format, near_misses};
+use plaincall_call::{ToolCall, ToolLookup, ToolSpec, untrusted::EchoGuard};
+use plaincall_syntax::Dialect;
 
 use crate::compiled::CompiledDialect;
 use crate::counts::Counts;
 use crate::key::Secret;
+use crate::reply::untrusted::UntrustedTexts;
 use crate::settings::ArgumentMode;
 use crate::tools::{Choice, OfferedTools};
 
@@ -33,20 +34,6 @@ pub struct ReplyPlan {
     pub(crate) taken: HashSet<String>,
 }
 
-/// The texts of a request that may contain calls that the model copies.
-#[derive(Debug, Default)]
-pub(crate) struct UntrustedTexts {
-    /// The system prompt.
-    pub(crate) system: Vec<String>,
-    pub(crate) others: Vec<String>,
-}
-
-impl UntrustedTexts {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &String> {
-        self.system.iter().chain(&self.others)
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyMode {
     /// The text may have calls.
@@ -68,38 +55,21 @@ impl ReplyPlan {
         &self.offer
     }
 
-    /// Creates a guard that finds calls mentioned in untrusted texts, which the model must not be asked to write. This is
-    /// slow, and most replies do not need it.
-    pub(crate) fn guard(&self) -> EchoGuard {
-        self.guard_of(self.untrusted.iter())
+    /// Uses the guard that finds calls in the untrusted texts, which the model must not be asked to write.
+    pub(crate) fn with_guard<T>(&self, use_guard: impl FnOnce(&mut EchoGuard) -> T) -> T {
+        self.untrusted
+            .with_guard(&self.compiled.guard, self, use_guard)
     }
 
-    fn guard_of<'t>(&self, texts: impl Iterator<Item = &'t String>) -> EchoGuard {
-        let mut guard = self.compiled.guard.clone();
-        for text in texts {
-            guard.observe(&Untrusted::new(text));
-        }
-        guard
-    }
-
-    /// Returns whether an invalid call may be copied from an untrusted text. A system prompt shows how tools are used, so
-    /// there the values must appear too.
+    /// Returns whether an invalid call may be copied from an untrusted text.
     pub(crate) fn may_be_copied(&self, call: &ToolCall) -> bool {
-        let UntrustedTexts { system, others } = &*self.untrusted;
-        let is_mentioned = self.guard_of(others.iter()).mentions(&call.name).is_some();
-        is_mentioned || self.guard_of(system.iter()).echo_of(call).is_some()
+        self.with_guard(|guard| guard.mentions(&call.name).is_some())
     }
 
-    /// Returns whether a reply without a call may only quote an untrusted text that looks like a call. In other call
-    /// formats the name may be anywhere in the text, so every text that mentions such a format counts.
+    /// Returns whether a reply without a call may only quote an untrusted text that looks like a call.
     pub(crate) fn is_quotation(&self, written: &str) -> bool {
-        let near = near_misses(written, &self.compiled.prompt_dialect).unwrap_or_default();
-        let is_format = near.iter().all(|miss| miss.format.is_some());
-        if is_format && self.untrusted.iter().any(|text| mentions_call_format(text)) {
-            return true;
-        }
         let names = self.specs().map(|tool| &*tool.name);
-        self.guard().mentions_in(written, names).is_some()
+        self.with_guard(|guard| guard.mentions_in(written, names).is_some())
     }
 
     /// Returns whether arguments are sent before the call has been validated.

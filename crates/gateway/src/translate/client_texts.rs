@@ -2,22 +2,24 @@
 
 use std::borrow::Cow;
 
-use memchr::{memchr, memmem};
+use memchr::memchr;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, Message};
 use serde_json::Value;
 
-use crate::reply::plan::UntrustedTexts;
+use crate::reply::untrusted::{EarlierText, UntrustedTexts};
 use crate::translate::conversation::take_calls;
 use crate::translate::json_texts::{self, Fields};
 
 /// All texts of a request, for every role. JSON texts are included both as they are and without escapes.
 #[derive(Default)]
 pub(super) struct Texts<'r> {
-    /// The system prompt: the contents of the system messages at the beginning.
-    system: Vec<Cow<'r, str>>,
+    /// The texts of users and tools, and the calls of the model, in order.
+    conversation: Vec<EarlierText>,
+    /// The texts of the current message.
     plain: Vec<Cow<'r, str>>,
-    /// The texts of the model.
-    own: Vec<Cow<'r, str>>,
+    /// The texts of the model and of system messages.
+    trusted: Vec<Cow<'r, str>>,
+    definitions: Vec<Cow<'r, str>>,
     json: Vec<Cow<'r, str>>,
     calls: Vec<Cow<'r, str>>,
 }
@@ -27,27 +29,26 @@ impl<'r> Texts<'r> {
         let mut texts = Self::default();
         let form = request.response_format.as_ref();
         let form = form.and_then(|form| form.json_schema.as_ref());
-        let json = request.tools.iter().chain(form);
-        texts.json.extend(json.map(|json| json.text().into()));
-        let is_system = |message: &&Message<'_>| matches!(message.role(), "system" | "developer");
-        let system = request.messages.iter().take_while(is_system).count();
-        for message in request.messages.get(..system).into_iter().flatten() {
+        let definitions = request.tools.iter().chain(form);
+        texts
+            .definitions
+            .extend(definitions.map(|json| json.text().into()));
+        let fields = json_texts::texts(&request.unknown, Fields::Request);
+        let fields = fields.map(Cow::into_owned);
+        texts
+            .conversation
+            .extend(fields.map(EarlierText::Untrusted));
+        for message in &request.messages {
             texts.add(message);
-        }
-        texts.system = std::mem::take(&mut texts.plain);
-        for message in request.messages.get(system..).into_iter().flatten() {
-            let others = (message.role() == "assistant").then(|| std::mem::take(&mut texts.plain));
-            texts.add(message);
-            if let Some(others) = others {
-                texts
-                    .own
-                    .extend(std::mem::replace(&mut texts.plain, others));
+            let plain = std::mem::take(&mut texts.plain);
+            if matches!(message.role(), "assistant" | "system" | "developer") {
+                texts.trusted.extend(plain);
+            } else {
+                let plain = plain.into_iter().map(Cow::into_owned);
+                texts.conversation.extend(plain.map(EarlierText::Untrusted));
             }
         }
-        texts
-            .plain
-            .extend(json_texts::texts(&request.unknown, Fields::Request));
-        texts.plain.extend(unescaped(&texts.json));
+        texts.json.extend(unescaped(&texts.definitions));
         texts.calls.extend(unescaped(&texts.calls));
         texts
     }
@@ -81,39 +82,51 @@ impl<'r> Texts<'r> {
         };
         for call in take_calls(&mut calls) {
             let texts = [call.name, call.id, call.arguments];
-            let texts = texts.map(|text| Cow::Owned(text.into_owned()));
-            self.calls.extend(texts);
+            let texts = texts.map(Cow::into_owned);
+            let [name, _, arguments] = texts.clone();
+            self.conversation
+                .push(EarlierText::Call { name, arguments });
+            self.calls.extend(texts.map(Cow::Owned));
         }
     }
 
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
-        let texts = self.system.iter().chain(&self.plain);
-        let texts = texts.chain(&self.own).chain(&self.json).chain(&self.calls);
-        texts.map(|text| &**text)
+        let untrusted = self.conversation.iter().filter_map(EarlierText::untrusted);
+        let texts = self.trusted.iter().chain(&self.definitions);
+        let texts = texts.chain(&self.json).chain(&self.calls);
+        untrusted.chain(texts.map(|text| &**text))
     }
 
-    /// Returns all texts except those of the model and its calls.
+    /// Returns the texts from which a call could be copied, and the calls of the model.
     pub(super) fn into_untrusted(self) -> UntrustedTexts {
-        let json = self.json.iter().map(|text| without_parameters(text));
-        let plain = self.plain.into_iter().map(Cow::into_owned);
-        UntrustedTexts {
-            system: self.system.into_iter().map(Cow::into_owned).collect(),
-            others: plain.chain(json).collect(),
-        }
+        let definitions = self.definitions.iter();
+        let definitions = definitions.map(|json| EarlierText::Untrusted(words_of(json)));
+        UntrustedTexts::new(definitions.chain(self.conversation).collect())
     }
 }
 
-/// Removes a key that every tool definition has, and calls in other formats too.
-fn without_parameters(json: &str) -> String {
-    const KEY: &str = "\"parameters\"";
-    let mut out = String::with_capacity(json.len());
-    let mut end = 0;
-    for found in memmem::find_iter(json.as_bytes(), KEY) {
-        out.push_str(json.get(end..found).unwrap_or_default());
-        end = found + KEY.len();
+/// Returns the words of definitions without their JSON, which looks like that of calls.
+fn words_of(json: &str) -> String {
+    fn add(value: &Value, words: &mut String) {
+        match value {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    words.extend([key, "\n"]);
+                    add(value, words);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| add(item, words)),
+            Value::String(text) => words.extend([text, "\n"]),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
-    out + json.get(end..).unwrap_or_default()
+    let Ok(value) = serde_json::from_str::<Value>(json) else {
+        return json.to_owned();
+    };
+    let mut words = String::with_capacity(json.len());
+    add(&value, &mut words);
+    words
 }
 
 /// Returns the JSON texts that contain escapes, without them.

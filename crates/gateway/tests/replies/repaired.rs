@@ -387,7 +387,7 @@ fn quoted() {
     check(Markers::Keyed, bare, bare, false);
 }
 
-/// A system prompt shows calls of tools: an invalid call with other values is not a copy.
+/// A system prompt shows calls of tools: an invalid call is not a copy of them.
 #[test]
 fn shown_in_the_system_prompt() {
     const SHOWN: &str =
@@ -400,17 +400,17 @@ fn shown_in_the_system_prompt() {
     for (messages, text, is_asked) in [
         (system("system"), WRONG, true),
         (system("developer"), WRONG, true),
-        (system("system"), &copy, false),
-        (system("system"), empty, false),
+        (system("system"), &copy, true),
+        (system("system"), empty, true),
         (system("user"), WRONG, false),
-        (late.clone(), WRONG, false),
+        (late.clone(), WRONG, true),
     ] {
         let plan = plan(&json!({"messages": messages}), &ModelSettings::default());
         let is_repaired = !recorded(&plan, &[text], "stop").rounds.is_empty();
         assert_eq!(is_repaired, is_asked, "{text:?} with {messages}");
     }
     // The same holds for the mark in the id of the call before it.
-    for (messages, is_marked) in [(system("system"), true), (late, false)] {
+    for (messages, is_marked) in [(system("user"), false), (late, true)] {
         let ids = [NOW, &format!("{NOW}{WRONG}")].map(|text| {
             let plan = plan(&json!({"messages": messages}), &ModelSettings::default());
             let call = recorded(&plan, &[text], "stop").recorded.calls.remove(0);
@@ -452,7 +452,7 @@ fn quoted_from_anywhere() {
         (true, json!({"messages": user(&json!(near))})),
         (true, json!({"messages": user(&json!([{"type": "text", "text": near}]))})),
         (true, json!({"messages": user(&json!([{"type": "refusal", "refusal": near}]))})),
-        (true, json!({"messages": [{"role": "system", "content": near}, {"role": "user", "content": "a"}]})),
+        (false, json!({"messages": [{"role": "system", "content": near}, {"role": "user", "content": "a"}]})),
         (true, json!({"messages": [{"role": "user", "name": near, "content": "a"}]})),
         // The model wrote this, and the calls that the client sends back.
         (false, json!({"messages": assistant(json!({"content": near}))})),

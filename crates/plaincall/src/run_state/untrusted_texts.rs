@@ -1,7 +1,7 @@
 //! The untrusted texts that the model received, and the calls that appear in them (`spec/running.md`, "Echoes").
 
 use std::mem::take;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plaincall_call::{
@@ -16,9 +16,19 @@ use crate::held::HeldReason;
 use crate::policy::{Echoes, Policy};
 use crate::result::CallResult;
 
+/// The guard of a run, which the run shares with its state.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedGuard(Arc<Mutex<EchoGuard>>);
+
+impl SharedGuard {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, EchoGuard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct UntrustedTexts {
-    guard: EchoGuard,
+    pub(crate) guard: SharedGuard,
     /// The reasons to hold a call that appears in a text, by the numbers of the texts in the guard.
     reasons: Vec<HeldReason>,
     /// The number of texts that the model received, without results.
@@ -34,7 +44,9 @@ impl UntrustedTexts {
     /// Returns `None` if echoes are not held.
     pub(crate) fn new(guard: EchoGuard, policy: &Policy) -> Option<Self> {
         (policy.echoes == Echoes::Held).then(|| Self {
-            guard: guard.keep_at_most(policy.untrusted_limit),
+            guard: SharedGuard(Arc::new(Mutex::new(
+                guard.keep_at_most(policy.untrusted_limit),
+            ))),
             reasons: Vec::new(),
             text_count: 0,
             pending_results: Vec::new(),
@@ -45,21 +57,21 @@ impl UntrustedTexts {
 
     /// Returns whether a text must be kept until the next turn, because a call could be copied from it.
     fn keeps(&self, text: &Untrusted<'_>) -> bool {
-        self.kept <= self.limit && self.guard.relevant_part(text).is_some()
+        self.kept <= self.limit && self.guard.lock().relevant_part(text).is_some()
     }
 
     /// Counts the part of a submitted call's result that must be kept. This happens when the call ends, not when the program
     /// takes the result, so that a replay of the log counts the same.
     fn count(&mut self, result: &CallResult) {
         for text in result.untrusted_texts() {
-            if self.guard.relevant_part(&text).is_some() {
+            if self.guard.lock().relevant_part(&text).is_some() {
                 self.kept = self.kept.saturating_add(text.len());
             }
         }
     }
 
     fn observe(&mut self, text: &Untrusted<'_>, what: impl FnOnce() -> HeldReason) {
-        self.guard.observe(text);
+        self.guard.lock().observe(text);
         self.reasons.push(what());
     }
 
@@ -127,9 +139,9 @@ impl RunState {
         let Some(untrusted) = &mut self.untrusted else {
             return;
         };
-        untrusted.guard.begin_reply();
+        untrusted.guard.lock().begin_reply();
         if take(&mut untrusted.kept) > untrusted.limit {
-            untrusted.guard.lose_track();
+            untrusted.guard.lock().lose_track();
         }
         let mut pending_results = take(&mut untrusted.pending_results);
         // The order in which tools ended does not matter.
@@ -168,7 +180,7 @@ impl RunState {
         find: impl FnOnce(&mut EchoGuard) -> Option<Echo>,
     ) -> Option<HeldReason> {
         let untrusted = self.untrusted.as_mut()?;
-        let found = find(&mut untrusted.guard)?;
+        let found = find(&mut untrusted.guard.lock())?;
         Some(untrusted.reason_of(found))
     }
 

@@ -255,7 +255,7 @@ async fn a_text_that_is_given_within_a_turn() {
         let mut events = run.events();
         let written = call(form, "say", "hello");
         let mut turn = run.turn();
-        turn.feed(&written);
+        turn.feed(call(form, "say", "hi"));
         turn.observe_untrusted("a\nmail", &Untrusted::new(written.as_str()));
         turn.observe_untrusted("nothing", &Untrusted::new("nothing at all"));
         turn.feed(&written);
@@ -379,7 +379,13 @@ async fn check_pages(turns: &[(&str, &[Option<u32>])]) {
 async fn results_count_from_the_next_turn_on() {
     check_pages(&[
         ("now x, say hello", &[None]),
-        ("say hello, say bye", &[Some(0), None]),
+        ("say  hello, say bye", &[Some(0), None]),
+    ])
+    .await;
+    // A call that the model made before is not copied.
+    check_pages(&[
+        ("now x, say hello", &[None]),
+        ("say hello, say  hello", &[None, Some(0)]),
     ])
     .await;
     // Errors are results too.
@@ -393,7 +399,7 @@ async fn results_count_from_the_next_turn_on() {
             "say hello, say bye, say x, say x",
             &[Some(1), None, None, None],
         ),
-        ("say bye", &[Some(0)]),
+        ("say  bye", &[Some(0)]),
     ])
     .await;
     // Text that the model wrote is not an echo.

@@ -140,11 +140,11 @@ fn keys_custom_markers_and_syntaxes() {
 }
 
 #[test]
-fn a_marker_that_no_line_holds_makes_every_call_an_echo() {
-    let dialect = Dialect::block().start("<<<\u{2028}START:");
-    let mut guard = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
-    let call = first_call("<<<\u{2028}START:a\n!!!GADGET_END", &dialect);
-    assert_eq!(guard.echo_of(&call), Some(Echo::LostTrack));
+fn a_marker_with_a_line_end_is_found() {
+    let words = "block start=<<<\u{2028}START:";
+    let call = "<<<\u{2028}START:a\n!!!ARG:x\n1\n!!!GADGET_END";
+    check(words, call, call, true);
+    check(words, &call.replace('1', "2"), call, false);
 }
 
 #[test]
@@ -219,7 +219,6 @@ proptest! {
         let mut again = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
         again.observe(&kept);
         prop_assert_eq!(again.echo_of(&call), Some(Echo::Found { text: 0 }));
-        prop_assert_eq!(format!("{again:?}"), format!("{whole:?}"));
 
         let other = reply.replace(":Run", ":Walk");
         prop_assert_eq!(whole.echo_of(&first_call(&other, &dialect)), None);
