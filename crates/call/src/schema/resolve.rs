@@ -76,6 +76,7 @@ impl<'s> Targets<'s> {
     }
 
     /// Returns whether a part of the schema has a name.
+    #[cfg(feature = "jsonschema")]
     pub(crate) fn has_names(&self) -> bool {
         !self.resources.is_empty() || !self.anchors.is_empty()
     }
