@@ -43,6 +43,9 @@ use crate::tool::ToolSpec;
 /// The maximum size of all calls and rules, in parts. An engine needs seconds for more.
 const MOST_PARTS: usize = 100_000;
 
+/// The maximum number of parts of rules, in the copies that each value has in a structural tag.
+const MOST_COPIED: usize = 1_000_000;
+
 /// The maximum number of pointer lines of a tool. Other values are JSON.
 const MOST_LINES: usize = 2_000;
 /// The characters of JSON outside strings.
@@ -161,7 +164,16 @@ pub fn grammar<'t>(
         has_ids,
         reasoning,
     };
-    productive::pruned(grammar)
+    let grammar = productive::pruned(grammar)?;
+    match grammar.first_copied_too_often() {
+        None => Ok(grammar),
+        Some(pointer) => Err(GrammarError::TooLarge {
+            tool: largest.1.to_owned(),
+            pointer,
+            keyword: "$ref",
+            most: MOST_PARTS,
+        }),
+    }
 }
 
 /// A grammar of replies, in the notation of any engine.
@@ -310,13 +322,48 @@ impl Grammar {
         &self.unheld
     }
 
+    /// Returns the pointer of the first value with which a structural tag, where each value has its own copy of the rules, would be
+    /// too large.
+    fn first_copied_too_often(&self) -> Option<String> {
+        let sizes: Vec<usize> = self.rules.iter().map(Pattern::size).collect();
+        let mut left = MOST_COPIED;
+        let mut too_often = None;
+        for call in &self.calls {
+            let Form::Block(lines) = &call.form else {
+                continue;
+            };
+            lines.arguments(&mut |pointer, value| {
+                let ArgumentValue::Pattern(pattern) = value else {
+                    return;
+                };
+                let mut reached = BTreeSet::new();
+                let mut open = vec![pattern];
+                while let (Some(one), None) = (open.pop(), &too_often) {
+                    one.references(&mut |reference| {
+                        let Pattern::Rule(rule) = reference else {
+                            return;
+                        };
+                        if reached.insert(*rule) {
+                            open.extend(self.rules.get(*rule));
+                            left -= left.min(sizes.get(*rule).copied().unwrap_or_default());
+                        }
+                    });
+                    if left == 0 {
+                        too_often = Some(pointer.to_owned());
+                    }
+                }
+            });
+        }
+        too_often
+    }
+
     /// Returns `true` if a value may be any text, and the other texts that calls or rules contain.
     fn used_texts(&self) -> (bool, BTreeSet<usize>) {
         let (mut is_free, mut used) = (false, BTreeSet::new());
         let mut patterns: Vec<&Pattern> = self.rules.iter().collect();
         for call in &self.calls {
             match &call.form {
-                Form::Block(lines) => lines.values(&mut |value| match value {
+                Form::Block(lines) => lines.arguments(&mut |_, value| match value {
                     ArgumentValue::Text => is_free = true,
                     ArgumentValue::Limited(text) => used.extend([*text]),
                     ArgumentValue::Pattern(pattern) => patterns.push(pattern),

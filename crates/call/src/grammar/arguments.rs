@@ -54,12 +54,12 @@ impl Lines {
         }
     }
 
-    /// Visits each value.
-    pub(super) fn values<'l>(&'l self, visit: &mut dyn FnMut(&'l ArgumentValue)) {
+    /// Visits each pointer and its value.
+    pub(super) fn arguments<'l>(&'l self, visit: &mut dyn FnMut(&'l str, &'l ArgumentValue)) {
         match self {
-            Self::Argument { value, .. } => visit(value),
-            Self::Sequence(parts) => parts.iter().for_each(|(_, part)| part.values(visit)),
-            Self::Choice(options) => options.iter().for_each(|option| option.values(visit)),
+            Self::Argument { pointer, value } => visit(pointer, value),
+            Self::Sequence(parts) => parts.iter().for_each(|(_, part)| part.arguments(visit)),
+            Self::Choice(options) => options.iter().for_each(|option| option.arguments(visit)),
         }
     }
 

@@ -87,6 +87,9 @@ impl SchemaValues<'_, '_> {
         let mut strings: Vec<&Alternative<'_>> = Vec::new();
         for alternative in &allowed.alternatives {
             self.report_keywords(&pointer, alternative);
+            if self.has_too_many(&pointer, alternative) {
+                return Some(word(item.takes_rest, self.is_self_closing));
+            }
             let is_listed = keywords::listed(alternative).is_some();
             let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
             if !is_listed && kinds.has(Kinds::STRING) {
@@ -135,6 +138,12 @@ impl SchemaValues<'_, '_> {
         let mut strings: Vec<&Alternative<'_>> = Vec::new();
         for alternative in &allowed.alternatives {
             self.report_keywords(&pointer, alternative);
+            if self.has_too_many(&pointer, alternative) {
+                return Some(EmojiBody::Text {
+                    is_required,
+                    limited: None,
+                });
+            }
             if keywords::listed(alternative).is_none() {
                 strings.push(alternative);
             } else {

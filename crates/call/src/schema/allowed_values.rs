@@ -180,7 +180,16 @@ impl<'s> SchemaReader<'s> {
     }
 
     pub(crate) fn member(&self, allowed: &AllowedValues<'s>, key: &str) -> AllowedValues<'s> {
-        self.below(allowed, |alternative| alternative.member(key))
+        self.below(allowed, |alternative| self.ways(alternative, key))
+    }
+
+    /// Returns the schemas of a member ([`Alternative::member`]); any value if the limit of work is reached.
+    pub(super) fn ways(&self, alternative: &Alternative<'s>, key: &str) -> Vec<Vec<&'s Value>> {
+        self.charge(alternative.comparisons());
+        if self.has_no_steps() {
+            return vec![Vec::new()];
+        }
+        alternative.member(key)
     }
 
     pub(crate) fn item(&self, allowed: &AllowedValues<'s>, index: usize) -> AllowedValues<'s> {
@@ -209,7 +218,6 @@ impl<'s> SchemaReader<'s> {
         let mut found: Vec<Alternative<'s>> = Vec::new();
         for alternative in &allowed.alternatives {
             let ways = step(alternative).into_iter();
-            self.charge(alternative.comparisons());
             for below in ways.flat_map(|schemas| self.allowed(schemas).alternatives) {
                 self.charge(found.len());
                 if !found.iter().any(|known| known.is_same(&below)) {

@@ -10,7 +10,7 @@ use super::kinds::Kinds;
 const MOST_WAYS: usize = 16;
 /// So many patterns of which it is not known whether they match have this many ways.
 const MOST_UNSURE: usize = 4;
-/// The match of a key takes as long as this many comparisons of schemas.
+/// The match of a key takes as long as this many comparisons of schemas, and one for each byte of the pattern.
 const PATTERN: usize = 16;
 
 /// Schemas that all apply, with `$ref`, `allOf`, `anyOf` and `oneOf` already resolved.
@@ -53,7 +53,8 @@ impl<'s> Alternative<'s> {
     pub(crate) fn comparisons(&self) -> usize {
         let patterns = |keywords: &&Keywords| {
             let patterns = keyword(keywords, "patternProperties").and_then(Value::as_object);
-            1 + PATTERN * patterns.map_or(0, Keywords::len)
+            let patterns = patterns.into_iter().flat_map(Keywords::keys);
+            1 + patterns.map(|one| PATTERN + one.len()).sum::<usize>()
         };
         self.all.iter().map(patterns).sum()
     }

@@ -45,7 +45,7 @@ impl<'s> SchemaReader<'s> {
                     .all(|name| members.contains_key(name))
                     && members
                         .iter()
-                        .all(|(key, member)| is_fitting_below(alternative.member(key), member))
+                        .all(|(key, member)| is_fitting_below(self.ways(alternative, key), member))
             }
             Value::Array(items) => items
                 .iter()
@@ -157,7 +157,7 @@ impl<'s> SchemaReader<'s> {
                 let is_leaf = |node| matches!(arguments.tree.node(node), Some(Node::Leaf(_)));
                 let may_hold_all = |leaves: bool| {
                     let mut members = object.iter().filter(|(_, one)| is_leaf(*one) == leaves);
-                    members.all(|(key, member)| may_hold_below(alternative.member(key), member))
+                    members.all(|(key, member)| may_hold_below(self.ways(alternative, key), member))
                 };
                 kinds.has(Kinds::OBJECT)
                     && alternative
@@ -173,7 +173,7 @@ impl<'s> SchemaReader<'s> {
             Some(Node::Array(items)) => {
                 kinds.has(Kinds::OBJECT)
                     && items.iter().enumerate().all(|(index, item)| {
-                        may_hold_below(alternative.member(&index.to_string()), *item)
+                        may_hold_below(self.ways(alternative, &index.to_string()), *item)
                     })
             }
             None => true,

@@ -146,7 +146,7 @@ fn too_large_a_grammar_is_an_error() {
         json!({"type": "object", "properties": properties, "$defs": {"listed": {"enum": listed}}});
     for (name, schema) in [("deep", schema), ("wide", wide)] {
         let error = made(&[tool(name, &schema)]).err().unwrap().to_string();
-        let expected = format!("`{name}`");
+        let expected = format!("of the tool `{name}` is too large");
         assert!(error.contains(&expected), "{error}");
     }
 }
