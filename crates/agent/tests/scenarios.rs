@@ -16,6 +16,7 @@ mod examples;
 mod grammars;
 mod killed;
 mod live;
+mod looping;
 mod neutral;
 mod order;
 mod play;

@@ -173,7 +173,7 @@ fn rewriting_is_linear() {
     let long = |count: usize| format!("\"{}\"", "\\ud83d".repeat(count));
     let seconds = |count: usize| {
         let json = long(count);
-        let best = (0..5).map(|_| {
+        let best = (0..10).map(|_| {
             let begun = std::time::Instant::now();
             assert_eq!(replace_lone_surrogates(&json).len(), json.len());
             begun.elapsed()
@@ -181,5 +181,5 @@ fn rewriting_is_linear() {
         best.min().unwrap().as_secs_f64()
     };
     let ratio = seconds(400_000) / seconds(50_000);
-    assert!(ratio < 24.0, "{ratio}");
+    assert!(ratio < 40.0, "{ratio}");
 }

@@ -24,6 +24,8 @@ use crate::subagent::Submissions;
 const READ_AHEAD: usize = 64 << 10;
 /// The longest reply, in bytes.
 const LONGEST: usize = 64 << 20;
+/// The maximum length of the part of a reply that is read after it has too many calls, in bytes.
+const AFTER_CALLS: usize = 64 << 10;
 
 pub(super) struct Turned {
     pub(super) written: String,
@@ -44,6 +46,8 @@ pub(super) struct Read {
     calls: Vec<(u32, Arc<ToolCall>)>,
     /// The number of calls of the reply that have begun.
     begun: u32,
+    /// The length of the reply, in bytes, when it had too many calls.
+    length_within: Option<usize>,
     /// The calls of subagents.
     submitted: HashSet<u32>,
     /// The tool that finished the agent run, and its full output.
@@ -249,11 +253,7 @@ impl AgentRun<'_> {
                         // It fails only if the stream was dropped, and then this is not polled either.
                         let _ = self.out.send(event).await;
                     }
-                    if read.begun <= calls_left || finish.is_some() {
-                        continue;
-                    }
-                    // The agent run ends after this reply, so the rest of it, which may be long, is not read.
-                    Err(AgentErrorKind::Calls)
+                    continue;
                 }
                 Some(message) = message => {
                     if let Some(submissions) = submissions {
@@ -267,6 +267,9 @@ impl AgentRun<'_> {
                         written.push_str(&text);
                         if written.len() > LONGEST {
                             Err(too_long())
+                        } else if read.is_endless(calls_left, written.len()) {
+                            // The agent run ends after this reply anyway.
+                            Err(AgentErrorKind::Calls)
                         } else {
                             if let Some(reading) = &mut reading {
                                 reading.fed(text.len(), &turn);
@@ -337,6 +340,17 @@ fn resume<'run>(
 fn broken(end: &mut Option<AgentErrorKind>, kind: AgentErrorKind) -> Finish {
     end.get_or_insert(kind);
     Finish::new(Stop::Broken)
+}
+
+impl Read {
+    /// Returns whether the reply has too many calls, and continues after them.
+    fn is_endless(&mut self, calls_left: u32, length: usize) -> bool {
+        if self.begun <= calls_left {
+            return false;
+        }
+        let within = *self.length_within.get_or_insert(length);
+        length - within > AFTER_CALLS
+    }
 }
 
 fn too_long() -> AgentErrorKind {
