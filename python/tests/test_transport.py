@@ -614,11 +614,11 @@ def test_invalid_settings() -> None:
         plaincall.http.Transport(mode="other")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="`repair_rounds` must be an integer from 0 to 20"):
         plaincall.http.Transport(repair_rounds=21)
-    with pytest.raises(ValueError, match="unknown key `repair_round`; did you mean `repair_rounds`?"):
+    with pytest.raises(ValueError, match=r"unknown key `repair_round`; did you mean `repair_rounds`\?"):
         plaincall.http.Transport(repair_round=1)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="must name the engine"):
         plaincall.http.Transport(constrain="always")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="`headers.x-team`: only commands replace"):
+    with pytest.raises(ValueError, match=r"`headers\.x-team`: only commands replace"):
         plaincall.http.Transport(url="http://a.test/v1", headers={"x-team": "${TEAM}"})
     for secret in (b"", b"s" * 15):
         with pytest.raises(ValueError, match=f"`secret` has {len(secret)} bytes, and needs at least 16"):

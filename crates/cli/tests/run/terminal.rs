@@ -323,7 +323,7 @@ fn more_calls_than_rows() {
 
 #[test]
 fn a_terminal_that_is_resized() {
-    let reply = call("nap:slow", &[("seconds", "5")])
+    let reply = call("nap:slow", &[("seconds", "4.5")])
         + &"Some more text that does not end. ".repeat(20)
         + "\nThe end.\n";
     let scene = Scene::new(reply);
