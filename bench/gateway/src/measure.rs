@@ -342,7 +342,7 @@ async fn many(ways: &[Way], files: u64, verdict: &mut Verdict) -> Result<(), Str
 
 /// Returns the number of active requests of the gateway.
 async fn active(gateway: &Way) -> Result<u32, String> {
-    let text = asked(gateway, "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").await?;
+    let text = asked(gateway, "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").await?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("plaincall_requests_active "));
