@@ -132,8 +132,7 @@ async fn announce(gateway: &Server) -> Result<(), String> {
     for _ in 0..ANNOUNCED {
         let stream = TcpStream::connect(gateway.address).await;
         let mut stream = stream.map_err(|error| error.to_string())?;
-        let head =
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1048576\r\n\r\n{";
+        let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1048576\r\n\r\n{";
         let sent = stream.write_all(head.as_bytes()).await;
         sent.map_err(|error| error.to_string())?;
         clients.push(stream);
