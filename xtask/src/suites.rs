@@ -145,11 +145,11 @@ fn built(all: bool) -> Result<Vec<Job>, String> {
     let (messages, warnings) = compiled(&format!("test --no-run {SELECTION}"))?;
     // The programs that jobs start.
     let bench = if all {
-        "--bin plaincall-bench-gateway"
+        "load --bin plaincall-bench-gateway"
     } else {
-        ""
+        "load"
     };
-    let programs = format!("build --bin load {bench} {SELECTION}");
+    let programs = format!("build --bin {bench} {SELECTION}");
     step("other programs", &mut linting_cargo(&programs))?;
     // Tests read examples, documents and tables, but no sources of other crates.
     let data = all_files(&root()).into_iter();
