@@ -37,7 +37,7 @@ pub(crate) fn command(words: &str) -> Command {
 /// Returns cargo with these words, in the root.
 pub(crate) fn cargo(words: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(words.split(' ')).current_dir(root());
+    command.args(words.split_whitespace()).current_dir(root());
     command
 }
 

