@@ -20,7 +20,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The example of the README.
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gateway");
@@ -129,6 +129,47 @@ fn answer(mut stream: TcpStream) -> (String, String) {
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     (head.lines().next().unwrap().to_owned(), body.to_owned())
+}
+
+/// A server whose replies repeat the request, whole and as a stream. Returns its base URL.
+fn repeating() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream);
+            let (mut request, mut length) = (String::new(), 0);
+            while !request.ends_with("\r\n\r\n") && reader.read_line(&mut request).unwrap() > 0 {
+                let last = request.lines().last().unwrap_or_default().to_lowercase();
+                if let Some(value) = last.strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            request.push_str(&String::from_utf8(body.clone()).unwrap());
+            let is_stream =
+                serde_json::from_slice(&body).is_ok_and(|body: Value| body["stream"] == true);
+            let message = json!({"role": "assistant", "content": request});
+            let (kind, body) = if is_stream {
+                let chunk =
+                    json!({"choices": [{"index": 0, "delta": message, "finish_reason": "stop"}]});
+                (
+                    "text/event-stream",
+                    format!("data: {chunk}\n\ndata: [DONE]\n\n"),
+                )
+            } else {
+                let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
+                ("application/json", json!({"choices": [choice]}).to_string())
+            };
+            let length = body.len();
+            let _ = write!(
+                reader.get_mut(),
+                "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+        }
+    });
+    url
 }
 
 #[test]

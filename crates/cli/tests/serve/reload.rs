@@ -10,7 +10,7 @@ use std::thread;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::serve::{Serving, answer, replies};
+use crate::serve::{Serving, answer, repeating, replies};
 
 /// A server that sends the first half of a stream, and the second after a signal of the test. Returns its base URL.
 fn halting() -> (String, mpsc::Receiver<String>, mpsc::Sender<()>) {
@@ -186,28 +186,6 @@ fn several_servers_without_a_default() {
             .any(|line| line.contains(r#""model":"replay""#)),
         "{lines:?}"
     );
-}
-
-/// A server whose replies repeat the head of the request. Returns its base URL.
-fn repeating() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let mut reader = BufReader::new(stream);
-            let mut head = String::new();
-            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
-            let message = serde_json::json!({"role": "assistant", "content": head});
-            let body = serde_json::json!({"choices": [{"index": 0, "message": message}]});
-            let body = body.to_string();
-            let length = body.len();
-            let _ = write!(
-                reader.get_mut(),
-                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-            );
-        }
-    });
-    url
 }
 
 #[test]
