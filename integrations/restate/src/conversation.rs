@@ -133,22 +133,17 @@ impl Conversation {
         } = answer.into_inner();
         let refuse = |code, problem| TerminalError::new_with_code(code, problem);
         let key = record::question(number);
+        // State is read by key, and the number of questions is written after a question. So it is read first: a question that is
+        // stored between the two reads is not taken for a closed one.
+        let asked = context.get::<u32>(QUESTIONS).await?.unwrap_or_default();
+        if number >= asked {
+            let problem =
+                format!("there is no question {number}; the conversation has had {asked} so far");
+            return Err(refuse(404, problem).into());
+        }
         let Some(Json(question)) = context.get::<Json<Question>>(&key).await? else {
-            let asked = context.get::<u32>(QUESTIONS).await?.unwrap_or_default();
-            return Err(if number < asked {
-                refuse(
-                    409,
-                    format!("question {number} is closed; `status` lists the open questions"),
-                )
-            } else {
-                refuse(
-                    404,
-                    format!(
-                        "there is no question {number}; the conversation has had {asked} so far"
-                    ),
-                )
-            }
-            .into());
+            let problem = format!("question {number} is closed; `status` lists the open questions");
+            return Err(refuse(409, problem).into());
         };
         if let Err(answers) = question.kind.check(&answer) {
             let problem = format!("question {number} waits for one of {answers}");
