@@ -4,6 +4,7 @@ mod block;
 mod emoji;
 mod examples;
 mod list;
+mod need;
 mod notation;
 pub(crate) mod options;
 mod shortened;
@@ -17,14 +18,15 @@ use plaincall_syntax::{Dialect, DialectError, Span, Syntax};
 
 use crate::prompt::examples::Examples;
 use crate::prompt::list::list_tool;
+use crate::prompt::need::{Need, Needs};
 use crate::prompt::teaching::Teaching;
 use crate::tool::ToolSpec;
-use crate::untrusted::Trusted;
 use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
+use crate::untrusted::{Trusted, Untrusted};
 
 /// Writes the instructions for calling tools in a dialect, and the list of tools (`spec/prompt.md`).
 ///
-/// Add the result to the system prompt of a model. It shows the current markers, and the escape if the dialect has one.
+/// A rule is explained only if one of the tools needs it; without tools, all are. Add the result to the system prompt of a model. It shows the current markers, and the escape if the dialect has one.
 ///
 /// ```
 /// use plaincall_call::{Parameter, ParameterKind, ToolSpec, prompt::{PromptOptions, PromptPart, prompt}};
@@ -47,10 +49,22 @@ pub fn prompt<'t>(
     options: &PromptOptions,
 ) -> Result<Prompt, DialectError> {
     let syntax = dialect.syntax().ok_or(DialectError::NoSyntax)?;
-    let teaching = Teaching::new(dialect, options)?;
     let mut built = PromptTextBuilder::new(slice::from_ref(dialect))?;
     let mut parts: Vec<(PromptPart, Span)> = Vec::new();
     let tools: Vec<&ToolSpec> = tools.into_iter().collect();
+    let mut needs = Needs::new();
+    let mut entries = Vec::new();
+    for tool in &tools {
+        entries.push(list_tool(
+            tool,
+            syntax,
+            options.description_length,
+            &mut needs,
+        ));
+    }
+    needs.extend((tools.len() > 1).then_some(Need::SeveralTools));
+    let explains_all = tools.is_empty() || options.every_rule;
+    let teaching = Teaching::new(dialect, options, (!explains_all).then_some(needs))?;
     let examples = Examples::new(&tools, dialect, options.example_bytes);
     for group in PromptPart::GROUPS {
         let mut is_first = true;
@@ -67,7 +81,7 @@ pub fn prompt<'t>(
             }
             let start = built.written();
             match text {
-                None => list(&mut built, &tools, syntax, options, &examples),
+                None => list(&mut built, &entries, &examples),
                 Some(text) => {
                     built.trusted(Trusted::assert(text)).begin_line();
                 }
@@ -93,25 +107,19 @@ pub fn tool_entry(
     options: &PromptOptions,
 ) -> Result<String, DialectError> {
     let syntax = dialect.syntax().ok_or(DialectError::NoSyntax)?;
-    let entry = list_tool(tool, syntax, options.description_length);
+    let entry = list_tool(tool, syntax, options.description_length, &mut Needs::new());
     Ok(entry.raw().to_owned())
 }
 
-fn list(
-    built: &mut PromptTextBuilder,
-    tools: &[&ToolSpec],
-    syntax: Syntax,
-    options: &PromptOptions,
-    examples: &Examples,
-) {
-    for (index, tool) in tools.iter().enumerate() {
+fn list(built: &mut PromptTextBuilder, entries: &[Untrusted<'_>], examples: &Examples) {
+    for (index, entry) in entries.iter().enumerate() {
         if index > 0 {
             built.trusted("\n");
         }
-        built.untrusted(&list_tool(tool, syntax, options.description_length));
+        built.untrusted(entry);
         examples.write(index, built);
     }
-    if tools.is_empty() {
+    if entries.is_empty() {
         built.trusted("(none)\n");
     }
 }
@@ -207,8 +215,6 @@ pub enum PromptPart {
     MarkerInValue,
     /// When the results arrive.
     Results,
-    /// An example reply with calls.
-    Example,
     /// The notation of the list of tools.
     ToolsHeading,
     /// The list of tools.
@@ -219,7 +225,7 @@ pub enum PromptPart {
 
 impl PromptPart {
     /// All parts, in order. An empty line separates the groups.
-    pub const GROUPS: [&[Self]; 7] = [
+    pub const GROUPS: [&[Self]; 6] = [
         &[Self::Introduction],
         &[Self::Form],
         &[
@@ -231,7 +237,6 @@ impl PromptPart {
             Self::MarkerInValue,
             Self::Results,
         ],
-        &[Self::Example],
         &[Self::ToolsHeading],
         &[Self::Tools],
         &[Self::Closing],

@@ -161,9 +161,12 @@ impl OfferedTools {
         if one_call {
             options = options.one_call();
         }
-        let listed = self
-            .iter()
-            .filter(|tool| self.is_listed(&tool.name, settings));
+        let is_listed = |tool: &&ToolSpec| self.is_listed(&tool.name, settings);
+        let listed: Vec<&ToolSpec> = self.iter().filter(is_listed).collect();
+        // A later message may introduce the others.
+        if listed.len() < self.tools.iter().len() {
+            options = options.every_rule();
+        }
         let prompt = prompt(listed, dialect, &options)?;
         let skipped = prompt.skipped_examples().len() as u64;
         Ok((prompt.text().trim_end().to_owned(), skipped))

@@ -3,7 +3,8 @@
 use plaincall_syntax::Call;
 
 use super::PromptPart;
-use super::teaching::{Teaching, results};
+use super::need::Need;
+use super::teaching::{Teaching, results, tools_heading};
 
 pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String> {
     let Teaching {
@@ -23,13 +24,34 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
              - For each parameter write one `{argument}` line with its name. The value follows on the next line, \
              exactly as is: no quotes, no `\\n`, no code fence, as many lines as it needs."
         ),
-        PromptPart::NestedValues => format!(
-            "- Write each field of an object and each item of a list separately, with a path: `{argument}user/name`, \
-             `{argument}tags/0`, `{argument}tags/1`."
-        ),
-        PromptPart::EmptyValues => "- `[]` is an empty list, `{}` an empty object. `null` is null where the tool accepts \
-             null."
-            .to_owned(),
+        PromptPart::NestedValues => {
+            let what = teaching.needed(&[
+                (Need::Object, "each field of an object"),
+                (Need::List, "each item of a list"),
+            ]);
+            let path = |path: &str| format!("`{argument}{path}`");
+            let object = [path("user/name")].into_iter();
+            let list = [path("tags/0"), path("tags/1")].into_iter();
+            let paths = object.filter(|_| teaching.needs(Need::Object));
+            let paths = paths.chain(list.filter(|_| teaching.needs(Need::List)));
+            let paths: Vec<String> = paths.collect();
+            if paths.is_empty() {
+                return None;
+            }
+            let (what, paths) = (what.join(" and "), paths.join(", "));
+            format!("- Write {what} separately, with a path: {paths}.")
+        }
+        PromptPart::EmptyValues => {
+            let empty = teaching.needed(&[
+                (Need::List, "`[]` is an empty list"),
+                (Need::Object, "`{}` an empty object"),
+                (Need::Null, "`null` is null where the tool accepts null"),
+            ]);
+            if empty.is_empty() {
+                return None;
+            }
+            format!("- {}.", empty.join(", "))
+        }
         PromptPart::SeveralCalls if teaching.one_call => {
             "- Write at most one call in a reply.".to_owned()
         }
@@ -38,22 +60,24 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
              result of another belongs in a later reply."
                 .to_owned()
         }
-        PromptPart::Dependencies if teaching.with_dependencies => format!(
+        PromptPart::Dependencies if teaching.has_dependencies() => format!(
             "- To make a call wait for others, give calls ids and list those ids after its own: \
              `{start}tool_name:id:dep1,dep2`."
         ),
         PromptPart::Dependencies | PromptPart::Tools => return None,
         PromptPart::MarkerInValue => marker_in_value(teaching),
         PromptPart::Results => results(teaching),
-        PromptPart::Example => {
-            let calls = example(teaching)?;
-            format!("Example reply, with tools that you do not have:\n\n{calls}")
-        }
-        PromptPart::ToolsHeading => "# Your tools\n\n\
-             `x?` is optional, `= 5` is the default, `\"a\" | \"b\"` or `one of [\"a\",\"b\"]` choose one \
-             (written without quotes), `[T]` \
-             list of T, `{}` object with these fields, `*` any other name, `//` comment."
-            .to_owned(),
+        PromptPart::ToolsHeading => tools_heading(&teaching.needed(&[
+            (Need::Optional, "`x?` is optional"),
+            (Need::Default, "`= 5` is the default"),
+            (
+                Need::Choice,
+                "`\"a\" | \"b\"` or `one of [\"a\",\"b\"]` choose one (written without quotes)",
+            ),
+            (Need::List, "`[T]` list of T"),
+            (Need::Object, "`{}` object with these fields"),
+            (Need::OtherNames, "`*` any other name"),
+        ])),
         PromptPart::Closing => {
             format!("Use only these tools and parameters. End each call with `{end}`.")
         }
@@ -67,12 +91,12 @@ fn form(teaching: &Teaching<'_>) -> Option<String> {
         ("x", "y", "z"),
     ];
     words.into_iter().find_map(|(name, parameter, value)| {
-        teaching.calls(&[Call::Block {
+        teaching.call(&Call::Block {
             name,
             id: None,
             dependencies: Vec::new(),
             arguments: vec![(parameter, value)],
-        }])
+        })
     })
 }
 
@@ -88,36 +112,5 @@ fn marker_in_value(teaching: &Teaching<'_>) -> String {
         None => {
             format!("- No line of a value may begin with one of these markers or end with `{end}`.")
         }
-    }
-}
-
-fn example(teaching: &Teaching<'_>) -> Option<String> {
-    let with_ids = teaching.with_dependencies;
-    let save = Call::Block {
-        name: "save_note",
-        id: with_ids.then_some("n1"),
-        dependencies: Vec::new(),
-        arguments: vec![
-            ("title", "Plan for \"May\""),
-            ("text", "# Plan\n- Buy paint\n- Don't wait"),
-            ("tags/0", "home"),
-            ("tags/1", "garden"),
-        ],
-    };
-    let send = Call::Block {
-        name: "send_mail",
-        id: with_ids.then_some("m1"),
-        dependencies: if with_ids { vec!["n1"] } else { Vec::new() },
-        arguments: vec![
-            ("to/name", "Ann Lee"),
-            ("to/email", "ann@example.com"),
-            ("files", "[]"),
-            ("reply_to", "null"),
-        ],
-    };
-    if teaching.one_call {
-        teaching.calls(&[send])
-    } else {
-        teaching.calls(&[save, send])
     }
 }

@@ -1,9 +1,12 @@
 //! The parts of the prompt for the emoji syntax (`spec/prompt.md` 2).
 
+use std::fmt::Write as _;
+
 use plaincall_syntax::Call;
 
 use super::PromptPart;
-use super::teaching::{Teaching, results};
+use super::need::Need;
+use super::teaching::{Teaching, results, tools_heading};
 
 pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String> {
     let end = &teaching.end;
@@ -12,25 +15,35 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
              To use a tool, write this as plain text in your reply:"
             .to_owned(),
         PromptPart::Form => form(teaching)?,
-        PromptPart::Values => format!(
-            "- End each call with `{end}`.\n\
-             - The first line of each tool below is its usage. Write values in that order, separated by spaces: no \
-             names, no quotes, no `]`. `x?` is optional if nothing follows it, `x...` takes the rest of the line.\n\
-             - `(body: x)`: the body is the value of x, exactly as is. Otherwise the body is empty."
-        ),
-        PromptPart::NestedValues => {
-            "- `(body: one JSON object)`: all parameters are in the body as JSON, none on \
-             the line."
-                .to_owned()
+        PromptPart::Values => values(teaching),
+        PromptPart::NestedValues if teaching.needs(Need::JsonBody) => {
+            let is_first = !teaching.needs(Need::TextBody);
+            format!(
+                "- `(body: one JSON object)`: all parameters are in the body as JSON, none on \
+                 the line.{}",
+                if is_first { no_body(teaching) } else { "" }
+            )
         }
-        PromptPart::EmptyValues => "- Empty values: `null`, in JSON also `[]` and `{}`.".to_owned(),
+        PromptPart::EmptyValues if teaching.needs(Need::Null) => {
+            let json = teaching.needs(Need::JsonBody);
+            let json = if json {
+                ", in JSON also `[]` and `{}`"
+            } else {
+                ""
+            };
+            format!("- Empty values: `null`{json}.")
+        }
         PromptPart::SeveralCalls if teaching.one_call => {
             "- Write at most one call in a reply.".to_owned()
         }
         PromptPart::SeveralCalls => {
             "- Write several calls one after another; they run in order.".to_owned()
         }
-        PromptPart::Dependencies | PromptPart::Tools => return None,
+        PromptPart::NestedValues
+        | PromptPart::EmptyValues
+        | PromptPart::Dependencies
+        | PromptPart::Tools => return None,
+        PromptPart::MarkerInValue if !has_body(teaching) => return None,
         PromptPart::MarkerInValue => match teaching.escapes(&[end]) {
             Some(escapes) => {
                 format!("- In a body, put a backslash before a marker's last character: {escapes}.")
@@ -38,51 +51,69 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
             None => format!("- A body cannot contain `{end}`."),
         },
         PromptPart::Results => results(teaching),
-        PromptPart::Example => {
-            let calls = example(teaching)?;
-            let forms = if teaching.one_call {
-                "`send_mail (body: one JSON object)`"
-            } else {
-                "`save_note file (body: text)` and `send_mail (body: one JSON object)`"
-            };
-            format!("Example for {forms}:\n\n{calls}")
-        }
-        PromptPart::ToolsHeading => "# Your tools\n\n\
-             `= 5` default, `|` or, `[T]` list of T, `*` any other name."
-            .to_owned(),
+        PromptPart::ToolsHeading => tools_heading(&teaching.needed(&[
+            (Need::Default, "`= 5` default"),
+            (Need::Choice, "`|` or"),
+            (Need::List, "`[T]` list of T"),
+            (Need::OtherNames, "`*` any other name"),
+        ])),
         PromptPart::Closing => format!("Use only these tools. End each call with `{end}`."),
     })
 }
 
+/// Returns how the first line of a tool shows its calls.
+fn values(teaching: &Teaching<'_>) -> String {
+    let mut text = format!(
+        "- End each call with `{}`.\n- The first line of each tool below is its usage.",
+        teaching.end
+    );
+    if teaching.needs(Need::Line) {
+        text.push_str(
+            " Write values in that order, separated by spaces: no names, no quotes, no `]`.",
+        );
+    }
+    let signs = teaching.needed(&[
+        (
+            Need::OptionalOnLine,
+            "`x?` is optional if nothing follows it",
+        ),
+        (Need::RestOfLine, "`x...` takes the rest of the line"),
+    ]);
+    if !signs.is_empty() {
+        let _ = write!(text, " {}.", signs.join(", "));
+    }
+    if teaching.needs(Need::TextBody) {
+        text.push_str("\n- `(body: x)`: the body is the value of x, exactly as is.");
+        text.push_str(no_body(teaching));
+    }
+    text
+}
+
+fn has_body(teaching: &Teaching<'_>) -> bool {
+    teaching.needs(Need::TextBody) || teaching.needs(Need::JsonBody)
+}
+
+fn no_body(teaching: &Teaching<'_>) -> &'static str {
+    if teaching.needs(Need::NoBody) {
+        " Otherwise the body is empty."
+    } else {
+        ""
+    }
+}
+
 fn form(teaching: &Teaching<'_>) -> Option<String> {
+    let has_line = teaching.needs(Need::Line);
+    let has_body = has_body(teaching);
     let words = [
         ("tool_name", "values", "body\n"),
         ("NAME", "VALUES", "BODY\n"),
         ("x", "y", "z\n"),
     ];
     words.into_iter().find_map(|(name, raw_args, body)| {
-        teaching.calls(&[Call::Emoji {
+        teaching.call(&Call::Emoji {
             name,
-            raw_args,
-            body,
-        }])
+            raw_args: if has_line { raw_args } else { "" },
+            body: if has_body { body } else { "" },
+        })
     })
-}
-
-fn example(teaching: &Teaching<'_>) -> Option<String> {
-    let save = Call::Emoji {
-        name: "save_note",
-        raw_args: "plan.md",
-        body: "# Plan\n- Don't \"wait\"\n",
-    };
-    let send = Call::Emoji {
-        name: "send_mail",
-        raw_args: "",
-        body: "{\"to\": {\"name\": \"Ann\"}, \"tags\": [\"a\", \"b\"], \"files\": [], \"reply_to\": null}\n",
-    };
-    if teaching.one_call {
-        teaching.calls(&[send])
-    } else {
-        teaching.calls(&[save, send])
-    }
 }

@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use plaincall_syntax::Syntax;
 use serde_json::Value;
 
+use super::need::{Need, Needs};
 use super::notation::{Keywords, Notation, References, comment, describe, json};
 use super::shortened::{shortened, shortened_schema};
 use crate::tool::ToolSpec;
@@ -17,12 +18,14 @@ use crate::untrusted::Untrusted;
 /// Writes the entry of a tool: its usage, description and parameters, on several lines.
 ///
 /// Its first line begins with `## `, and no other line does, regardless of the definition. Each description has at most
-/// `length` characters.
+/// `length` characters. Adds what the entry shows.
 pub(super) fn list_tool(
     tool: &ToolSpec,
     syntax: Syntax,
     length: Option<NonZeroUsize>,
+    needs: &mut Needs,
 ) -> Untrusted<'static> {
+    Need::add_usage(needs, tool);
     let name = match syntax {
         Syntax::Block => comment(&tool.name),
         Syntax::Emoji => comment(&tool.usage().to_string()),
@@ -35,9 +38,10 @@ pub(super) fn list_tool(
         shortened_schema(document.to_mut(), length);
     }
     let whole = json(&document);
-    match in_notation(tool, &document, &description, syntax) {
+    match in_notation(tool, &document, &description, syntax, needs) {
         Some(notation) if notation.len() <= whole.len() => text.push_str(&notation),
         _ => {
+            needs.extend(Need::OF_ANY);
             text.push_str(&whole);
             text.push('\n');
         }
@@ -86,9 +90,10 @@ fn in_notation(
     document: &Value,
     described: &str,
     syntax: Syntax,
+    needs: &mut Needs,
 ) -> Option<String> {
     let mut keywords = Keywords::new(document.as_object()?);
-    let mut notation = Notation::new(References::of(document)?, syntax);
+    let mut notation = Notation::new(References::of(document)?, syntax, needs);
     let mut text = String::new();
     for definitions in ["$defs", "definitions"] {
         keywords.take(definitions);

@@ -12,6 +12,8 @@ mod words;
 use plaincall_syntax::Syntax;
 use serde_json::Value;
 
+use super::need::{Need, Needs};
+
 pub(super) use keywords::Keywords;
 pub(super) use object::describe;
 pub(super) use references::References;
@@ -21,18 +23,21 @@ pub(super) use words::{comment, json};
 /// Schemas nested more deeply are written as JSON.
 const DEEPEST: usize = 32;
 
-pub(super) struct Notation<'s> {
+pub(super) struct Notation<'s, 'n> {
     references: References<'s>,
     /// The syntax of the prompt, which decides how keys are written.
     syntax: Syntax,
+    /// Signs and values that the notation has shown.
+    needs: &'n mut Needs,
     depth: usize,
 }
 
-impl<'s> Notation<'s> {
-    pub(super) fn new(references: References<'s>, syntax: Syntax) -> Self {
+impl<'s, 'n> Notation<'s, 'n> {
+    pub(super) fn new(references: References<'s>, syntax: Syntax, needs: &'n mut Needs) -> Self {
         Self {
             references,
             syntax,
+            needs,
             depth: 0,
         }
     }
@@ -41,6 +46,12 @@ impl<'s> Notation<'s> {
         let (name, schema) = self.references.next()?;
         let (words, description) = self.described(schema, 0);
         Some((name, words.text, description))
+    }
+
+    /// Writes the type of all values.
+    fn any(&mut self) -> Words {
+        self.needs.extend(Need::OF_ANY);
+        Words::atom("any")
     }
 
     /// Writes all constraints: the notation, followed by JSON for keywords without a notation.
@@ -69,7 +80,7 @@ impl<'s> Notation<'s> {
     /// Writes a schema with its default and examples, and returns the description separately.
     fn described(&mut self, schema: &'s Value, indent: usize) -> (Words, String) {
         let mut keywords = match schema {
-            Value::Bool(true) => return (Words::atom("any"), String::new()),
+            Value::Bool(true) => return (self.any(), String::new()),
             Value::Bool(false) => return (Words::atom("never"), String::new()),
             Value::Object(keywords) => Keywords::new(keywords),
             malformed => {
@@ -79,6 +90,7 @@ impl<'s> Notation<'s> {
         };
         if self.depth >= DEEPEST {
             self.references.name_all(schema);
+            self.needs.extend(Need::OF_ANY);
             return (Words::atom(json(schema)), String::new());
         }
         self.depth += 1;
@@ -89,6 +101,7 @@ impl<'s> Notation<'s> {
         });
         let mut words = self.with_rest(keywords, indent);
         if let Some(default) = default {
+            self.needs.insert(Need::Default);
             words = words.then(&format!(" = {}", json(&default)), Precedence::Annotated);
         }
         if let Some(Value::Array(examples)) = examples.as_deref() {
@@ -106,8 +119,11 @@ impl<'s> Notation<'s> {
         let core = self.core(&mut keywords, indent);
         match (core, self.rest(&keywords)) {
             (Some(core), None) => core,
-            (None, None) => Words::atom("any"),
-            (None, Some(rest)) => Words::atom(rest),
+            (None, None) => self.any(),
+            (None, Some(rest)) => {
+                self.needs.extend(Need::OF_ANY);
+                Words::atom(rest)
+            }
             (Some(core), Some(rest)) => core
                 .within(Precedence::All)
                 .then(&format!(" & {rest}"), Precedence::All),
@@ -120,6 +136,10 @@ impl<'s> Notation<'s> {
             return Some(words);
         }
         if let Some(words) = scalar::listed(keywords) {
+            self.needs.insert(Need::Choice);
+            if words.text.contains("null") {
+                self.needs.insert(Need::Null);
+            }
             return Some(words);
         }
         if let Some(words) = self.combined(keywords, indent) {
@@ -155,6 +175,7 @@ impl<'s> Notation<'s> {
             if words.len() == 1 {
                 return words.pop();
             }
+            self.needs.insert(Need::Choice);
             let words = words.into_iter();
             return Some(match keyword {
                 "anyOf" => {
@@ -198,12 +219,16 @@ impl<'s> Notation<'s> {
                 "integer" | "number" => scalar::number(name, &types, keywords),
                 "array" => self.list(keywords, indent),
                 "object" => self.object(keywords, indent),
-                name => Words::atom(name),
+                name => {
+                    self.needs.extend((name == "null").then_some(Need::Null));
+                    Words::atom(name)
+                }
             })
             .collect();
         if words.len() == 1 {
             return words.pop();
         }
+        self.needs.insert(Need::Choice);
         let texts: Vec<String> = words.into_iter().map(|word| word.text).collect();
         Some(Words {
             text: texts.join(" | "),
@@ -213,11 +238,12 @@ impl<'s> Notation<'s> {
 
     /// Writes `[string] 1..5 items` or `tuple[string, number]`.
     fn list(&mut self, keywords: &mut Keywords<'s>, indent: usize) -> Words {
+        self.needs.insert(Need::List);
         let text = match self.tuple(keywords, indent) {
             Some(tuple) => tuple,
             None => match keywords.take_whole("items", |items| !items.is_array()) {
                 Some(items) => format!("[{}]", self.part(items, indent).text),
-                None => "[any]".to_owned(),
+                None => format!("[{}]", self.any().text),
             },
         };
         let mut words = Words::atom(text);

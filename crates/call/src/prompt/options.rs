@@ -5,11 +5,12 @@ use std::num::NonZeroUsize;
 /// The default limit of all examples of calls together, in bytes.
 const EXAMPLE_BYTES: usize = 4 << 10;
 
-/// Parts that the prompt omits. Default: none.
+/// Contents of the prompt. By default, it explains what its tools need.
 #[derive(Clone, Debug)]
 pub struct PromptOptions {
     pub(super) without_dependencies: bool,
     pub(super) one_call: bool,
+    pub(super) every_rule: bool,
     pub(super) example_bytes: usize,
     pub(super) description_length: Option<NonZeroUsize>,
 }
@@ -19,6 +20,7 @@ impl Default for PromptOptions {
         Self {
             without_dependencies: false,
             one_call: false,
+            every_rule: false,
             example_bytes: EXAMPLE_BYTES,
             description_length: None,
         }
@@ -40,6 +42,12 @@ impl PromptOptions {
     /// Allows at most one call in a reply.
     pub fn one_call(mut self) -> Self {
         self.one_call = true;
+        self
+    }
+
+    /// Explains everything, also what no listed tool needs: for tools that a later message introduces.
+    pub fn every_rule(mut self) -> Self {
+        self.every_rule = true;
         self
     }
 

@@ -2,6 +2,7 @@
 
 use plaincall_syntax::{Call, Dialect, DialectError, Escaper, MarkerUse, Syntax, render};
 
+use super::need::{Need, Needs};
 use super::options::PromptOptions;
 
 pub(super) struct Teaching<'d> {
@@ -12,12 +13,18 @@ pub(super) struct Teaching<'d> {
     /// Empty in the emoji syntax.
     pub(super) argument: String,
     reasoning: Vec<String>,
-    pub(super) with_dependencies: bool,
+    with_dependencies: bool,
     pub(super) one_call: bool,
+    /// `None` for everything: for tools that are not known yet.
+    needs: Option<Needs>,
 }
 
 impl<'d> Teaching<'d> {
-    pub(super) fn new(dialect: &'d Dialect, options: &PromptOptions) -> Result<Self, DialectError> {
+    pub(super) fn new(
+        dialect: &'d Dialect,
+        options: &PromptOptions,
+        needs: Option<Needs>,
+    ) -> Result<Self, DialectError> {
         let markers = dialect.markers()?;
         let marker = |is_meant: fn(MarkerUse) -> bool| {
             let mut found = markers.iter().filter(|marker| is_meant(marker.usage));
@@ -35,6 +42,7 @@ impl<'d> Teaching<'d> {
             argument: marker(|usage| usage == MarkerUse::Argument).unwrap_or_default(),
             with_dependencies: !options.without_dependencies && !options.one_call,
             one_call: options.one_call,
+            needs,
         })
     }
 
@@ -49,10 +57,26 @@ impl<'d> Teaching<'d> {
         has_escape.then(|| escapes.collect::<Vec<_>>().join(", "))
     }
 
-    /// Renders calls; `None` if the markers do not allow it.
-    pub(super) fn calls(&self, calls: &[Call<'_>]) -> Option<String> {
-        let texts = calls.iter().map(|call| render(call, self.dialect));
-        texts.collect::<Result<String, _>>().ok()
+    /// Whether a tool needs this.
+    pub(super) fn needs(&self, need: Need) -> bool {
+        let needs = self.needs.as_ref();
+        needs.is_none_or(|needs| needs.contains(&need))
+    }
+
+    /// Whether ids and dependencies are explained.
+    pub(super) fn has_dependencies(&self) -> bool {
+        self.with_dependencies && self.needs(Need::SeveralTools)
+    }
+
+    /// Returns the texts whose needs a tool has.
+    pub(super) fn needed<'t>(&self, texts: &[(Need, &'t str)]) -> Vec<&'t str> {
+        let needed = texts.iter().filter(|(need, _)| self.needs(*need));
+        needed.map(|(_, text)| *text).collect()
+    }
+
+    /// Renders a call; `None` if the markers do not allow it.
+    pub(super) fn call(&self, call: &Call<'_>) -> Option<String> {
+        render(call, self.dialect).ok()
     }
 
     /// Returns `true` if the markers count everywhere in a line.
@@ -67,6 +91,14 @@ impl<'d> Teaching<'d> {
         };
         render(&call, self.dialect).is_err()
     }
+}
+
+/// Returns the heading of the list, and what its signs mean.
+pub(super) fn tools_heading(signs: &[&str]) -> String {
+    if signs.is_empty() {
+        return "# Your tools".to_owned();
+    }
+    format!("# Your tools\n\n{}.", signs.join(", "))
 }
 
 pub(super) fn results(teaching: &Teaching<'_>) -> String {

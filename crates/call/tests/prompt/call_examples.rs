@@ -93,7 +93,7 @@ fn an_example_must_be_a_call_of_its_tool() {
         assert!(skipped.reason.contains(problem), "{skipped}");
         assert_eq!(
             prompt.text().matches("\nExample").count(),
-            2,
+            1,
             "{}",
             prompt.text()
         );

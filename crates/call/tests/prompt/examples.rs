@@ -4,10 +4,8 @@ use plaincall_call::{
     Document, ToolCall, ToolSpec, bind,
     prompt::{PromptOptions, PromptPart, prompt},
 };
-use plaincall_syntax::{
-    Call, Dialect, Escaper, MarkerForm, MarkerUse, Syntax, Termination, render,
-};
-use serde_json::{Value, json};
+use plaincall_syntax::{Call, Dialect, Escaper, MarkerUse, Syntax, Termination, render};
+use serde_json::json;
 
 /// The dialects for which the examples are tested.
 fn dialects() -> Vec<Dialect> {
@@ -47,143 +45,53 @@ fn variants() -> Vec<PromptOptions> {
     ]
 }
 
-/// The tools of the examples.
-fn example_tools(syntax: Syntax) -> [ToolSpec; 3] {
-    let tool = |name: &str, schema: Value| {
-        let tool = ToolSpec::new(name).parameters_from_schema(&schema);
-        tool.expect("a tool")
-    };
+/// The tool of the placeholders.
+fn placeholder(syntax: Syntax) -> ToolSpec {
     let text = json!({"type": "string"});
-    let texts = json!({"type": "array", "items": text});
-    let save = match syntax {
-        Syntax::Block => tool(
-            "save_note",
-            json!({"properties": {"title": text, "text": text, "tags": texts}, "required": ["title", "text"], "additionalProperties": false}),
-        ),
-        Syntax::Emoji => tool(
-            "save_note",
-            json!({"properties": {"file": text, "text": text}, "required": ["file", "text"]}),
-        )
-        .body("text"),
+    let schema = match syntax {
+        Syntax::Block => json!({"properties": {"parameter": text}, "required": ["parameter"]}),
+        Syntax::Emoji => {
+            json!({"properties": {"line": text, "text": text}, "required": ["line", "text"]})
+        }
     };
-    let send = tool(
-        "send_mail",
-        json!({"properties": {
-        "to": {"type": "object", "properties": {"name": text, "email": text}, "additionalProperties": false},
-        "tags": texts, "files": texts, "reply_to": {"type": ["string", "null"]}}, "additionalProperties": false}),
-    );
-    // The values of the placeholders.
-    let placeholder = match syntax {
-        Syntax::Block => tool(
-            "tool_name",
-            json!({"properties": {"parameter": text}, "required": ["parameter"]}),
-        ),
-        Syntax::Emoji => tool(
-            "tool_name",
-            json!({"properties": {"line": text, "text": text}, "required": ["line", "text"]}),
-        )
-        .body("text"),
-    };
-    [save, send, placeholder]
-}
-
-/// The result of an example: id, dependencies and arguments.
-fn claim(
-    syntax: Syntax,
-    name: &str,
-    has_ids: bool,
-) -> (Option<&'static str>, Vec<&'static str>, Value) {
-    match (syntax, name) {
-        (Syntax::Block, "save_note") => (
-            has_ids.then_some("n1"),
-            vec![],
-            json!({"title": "Plan for \"May\"", "text": "# Plan\n- Buy paint\n- Don't wait", "tags": ["home", "garden"]}),
-        ),
-        (Syntax::Block, "send_mail") => (
-            has_ids.then_some("m1"),
-            if has_ids { vec!["n1"] } else { vec![] },
-            json!({"to": {"name": "Ann Lee", "email": "ann@example.com"}, "files": [], "reply_to": null}),
-        ),
-        (Syntax::Block, _) => (None, vec![], json!({"parameter": "value"})),
-        (Syntax::Emoji, "save_note") => (
-            None,
-            vec![],
-            json!({"file": "plan.md", "text": "# Plan\n- Don't \"wait\"\n"}),
-        ),
-        (Syntax::Emoji, "send_mail") => (
-            None,
-            vec![],
-            json!({"to": {"name": "Ann"}, "tags": ["a", "b"], "files": [], "reply_to": null}),
-        ),
-        (Syntax::Emoji, _) => (None, vec![], json!({"line": "values", "text": "body\n"})),
+    let tool = ToolSpec::new("tool_name").parameters_from_schema(&schema);
+    let tool = tool.expect("a tool");
+    match syntax {
+        Syntax::Block => tool,
+        Syntax::Emoji => tool.body("text"),
     }
 }
 
-fn check(call: &ToolCall, syntax: Syntax, has_ids: bool) {
-    let tools = example_tools(syntax);
-    let tool = tools.iter().find(|tool| tool.name == call.name);
-    let tool = tool.unwrap_or_else(|| panic!("an example calls {}", call.name));
-    let arguments = bind(tool, call).unwrap_or_else(|problems| panic!("{problems:?}"));
-    let (id, dependencies, expected) = claim(syntax, &call.name, has_ids);
-    assert_eq!(arguments.to_value(), expected);
-    assert_eq!(call.termination, Termination::Explicit);
-    assert_eq!((!call.is_id_automatic).then_some(call.id.as_str()), id);
-    assert_eq!(call.dependencies, dependencies);
-}
-
 #[test]
-fn examples_give_what_they_claim() {
+fn the_form_gives_what_it_claims() {
     for dialect in dialects() {
         let syntax = dialect.syntax().expect("a syntax");
-        for (at, options) in variants().iter().enumerate() {
-            let has_ids = at == 0;
-            let made = prompt([], &dialect, options).expect("a dialect that works");
-            let mut names = Vec::new();
-            for part in [PromptPart::Form, PromptPart::Example] {
-                let text = made
-                    .part(part)
-                    .unwrap_or_else(|| panic!("{dialect:?}: {part:?}"));
-                // Reasoning that the template opened has ended when the calls begin.
-                let text = match &dialect {
-                    dialect if format!("{dialect:?}").contains("in_reasoning: true") => {
-                        format!("</think>{text}")
-                    }
-                    _ => text.to_owned(),
-                };
-                let document = Document::parse(&text, &dialect).expect("a dialect that works");
-                assert!(
-                    document.diagnostics.is_empty(),
-                    "{:?}\n{text}",
-                    document.diagnostics
-                );
-                for call in document.calls() {
-                    check(call, syntax, has_ids);
-                    names.push(call.name.clone());
-                }
-            }
-            let expected: &[&str] = if at == 2 {
-                &["tool_name", "send_mail"]
-            } else {
-                &["tool_name", "save_note", "send_mail"]
-            };
-            assert_eq!(names, expected, "{dialect:?}");
-        }
-    }
-}
-
-/// Clients show text before a call as the answer, so an example reply begins with its calls.
-#[test]
-fn an_example_begins_with_its_call() {
-    for dialect in dialects() {
         for options in variants() {
             let made = prompt([], &dialect, &options).expect("a dialect that works");
-            let text = made.part(PromptPart::Example).expect("an example");
-            let (_, reply) = text.split_once(":\n\n").expect("a heading and a reply");
-            let markers = dialect.markers().expect("markers");
-            let is_start = |one: &MarkerForm| {
-                matches!(one.usage, MarkerUse::Start(_)) && reply.starts_with(&one.text)
+            let text = made.part(PromptPart::Form).expect("a form");
+            // Reasoning that the template opened has ended when the calls begin.
+            let text = match &dialect {
+                dialect if format!("{dialect:?}").contains("in_reasoning: true") => {
+                    format!("</think>{text}")
+                }
+                _ => text.to_owned(),
             };
-            assert!(markers.iter().any(is_start), "{reply}");
+            let document = Document::parse(&text, &dialect).expect("a dialect that works");
+            let diagnostics = &document.diagnostics;
+            assert!(diagnostics.is_empty(), "{diagnostics:?}\n{text}");
+            let calls: Vec<&ToolCall> = document.calls().collect();
+            let [call] = calls[..] else {
+                panic!("{} calls in {text}", calls.len());
+            };
+            let arguments = bind(&placeholder(syntax), call);
+            let arguments = arguments.unwrap_or_else(|problems| panic!("{problems:?}"));
+            let expected = match syntax {
+                Syntax::Block => json!({"parameter": "value"}),
+                Syntax::Emoji => json!({"line": "values", "text": "body\n"}),
+            };
+            assert_eq!(arguments.to_value(), expected);
+            assert_eq!(call.termination, Termination::Explicit);
+            assert!(call.is_id_automatic && call.dependencies.is_empty());
         }
     }
 }
@@ -288,11 +196,7 @@ fn pieces_in_sentences_are_right() {
 /// Parsing the prompt itself finds the example calls, and no others.
 #[test]
 fn nothing_else_is_a_call() {
-    let meant = [
-        PromptPart::Form,
-        PromptPart::Dependencies,
-        PromptPart::Example,
-    ];
+    let meant = [PromptPart::Form, PromptPart::Dependencies];
     for dialect in dialects() {
         let made = prompt([], &dialect, &PromptOptions::new()).expect("a dialect that works");
         let document = Document::parse(made.text(), &dialect).expect("a dialect that works");

@@ -53,6 +53,8 @@ fn prompts_are_as_they_were() {
         &PromptOptions::new().one_call(),
     );
     check("emoji", "files", &Dialect::emoji(), &all);
+    check("block-one", "one", &Dialect::block(), &all);
+    check("emoji-one", "one", &Dialect::emoji(), &all);
     check(
         "emoji-escaped",
         "assistant",

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use plaincall_syntax::Syntax;
 use serde_json::{Map, Value};
 
-use super::Notation;
 use super::keywords::Keywords;
 use super::scalar::spelled_pattern;
 use super::words::{ONE_LINE, Words, comment, json, line_end};
+use super::{Need, Notation};
 use crate::pointer::escape;
 
 const CLOSED: &str = "only these";
@@ -21,8 +21,9 @@ pub(in crate::prompt) struct Members {
     needs_lines: bool,
 }
 
-impl<'s> Notation<'s> {
+impl<'s> Notation<'s, '_> {
     pub(super) fn object(&mut self, keywords: &mut Keywords<'s>, indent: usize) -> Words {
+        self.needs.insert(Need::Object);
         let mut members = self.members(keywords, indent + 1, |_| true);
         if members.lines.is_empty() {
             return Words::atom(if members.is_closed { "{}" } else { "object" });
@@ -60,6 +61,7 @@ impl<'s> Notation<'s> {
         for (name, schema) in shown.filter(|(name, _)| is_shown(name)) {
             let is_required = required.contains(&name.as_str());
             let mark = if is_required { "" } else { "?" };
+            self.needs.extend((!is_required).then_some(Need::Optional));
             let key = format!("{}{mark}", self.key(name));
             self.member(&mut members, &key, schema, indent);
         }
@@ -72,7 +74,10 @@ impl<'s> Notation<'s> {
         match keywords.take_whole("additionalProperties", |_| true) {
             None => {}
             Some(Value::Bool(false)) => members.is_closed = true,
-            Some(schema) => self.member(&mut members, "*", schema, indent),
+            Some(schema) => {
+                self.needs.insert(Need::OtherNames);
+                self.member(&mut members, "*", schema, indent);
+            }
         }
         members
     }
