@@ -102,7 +102,7 @@ impl Arguments {
         });
         let absent: BTreeSet<usize> = absent.map(|(_, leaf, _)| leaf).collect();
         if !absent.is_empty() {
-            self.tree.remove_members(&absent);
+            self.tree_mut().remove_members(&absent);
             let mut index = 0..;
             self.leaves
                 .retain(|_| index.next().is_none_or(|index| !absent.contains(&index)));

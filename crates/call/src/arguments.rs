@@ -38,16 +38,17 @@ use crate::tree::{Node, NodeIndex, ROOT, Tree};
 pub struct Arguments {
     pub(crate) source: Arc<String>,
     pub(crate) leaves: Vec<Leaf>,
-    pub(crate) tree: Tree,
+    /// Shared with the arguments of the tool, which nearly always have the same.
+    pub(crate) tree: Arc<Tree>,
     /// Values that only a schema can place, each with the number of leaves before it.
     pub(crate) unplaced: Vec<(usize, Leaf)>,
     /// The locations and pointers of arguments that no schema can place.
-    pub(crate) refused: Vec<(Span, Box<str>)>,
+    pub(crate) refused: Vec<(Span, Arc<str>)>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
-    pub(crate) pointer: Box<str>,
+    pub(crate) pointer: Arc<str>,
     pub(crate) pointer_span: Span,
     pub(crate) text: Text,
     pub(crate) span: Span,
@@ -182,12 +183,11 @@ impl Arguments {
     }
 
     pub(crate) fn has_member(&self, key: &str) -> bool {
-        self.tree.find(&Pointer::member(key, key)).is_some()
+        self.tree.member(key).is_some()
     }
 
     pub(crate) fn leaf_of_member(&self, key: &str) -> Option<usize> {
-        let node = self.tree.find(&Pointer::member(key, key))?;
-        match self.tree.node(node)? {
+        match self.tree.node(self.tree.member(key)?)? {
             Node::Leaf(leaf) => Some(*leaf),
             Node::Object(_) | Node::Array(_) => None,
         }
@@ -212,7 +212,7 @@ impl Arguments {
     pub(crate) fn place(&mut self, leaf: Leaf, depth: usize) -> Result<(), PointerError> {
         let number = self.leaves.len();
         let placed = Pointer::parse(&leaf.pointer, depth)
-            .and_then(|pointer| self.tree.insert(&pointer, number));
+            .and_then(|pointer| self.tree_mut().insert(&pointer, number));
         match &placed {
             Ok(()) => self.leaves.push(leaf),
             Err(error) if PointerError::is_fixable(error.code) => {
@@ -238,7 +238,7 @@ impl Arguments {
     /// Returns the pointer at this location if its value could not be placed.
     pub(crate) fn misplaced_at(&self, span: Span) -> Option<&str> {
         let refused = || {
-            let behind = |(at, _): &(Span, Box<str>)| at.start < span.start;
+            let behind = |(at, _): &(Span, Arc<str>)| at.start < span.start;
             let (at, pointer) = self.refused.get(self.refused.partition_point(behind))?;
             (*at == span).then_some(&**pointer)
         };
@@ -282,10 +282,15 @@ impl Arguments {
         })
     }
 
+    pub(crate) fn tree_mut(&mut self) -> &mut Tree {
+        Arc::make_mut(&mut self.tree)
+    }
+
     /// Adds a value as a member of the root; the name is not parsed as a pointer.
     pub(crate) fn place_member(&mut self, name: &str, leaf: Leaf) -> Result<(), PointerError> {
-        self.tree
-            .insert(&Pointer::member(name, &leaf.pointer), self.leaves.len())?;
+        let number = self.leaves.len();
+        self.tree_mut()
+            .insert(&Pointer::member(name, &leaf.pointer), number)?;
         self.leaves.push(leaf);
         Ok(())
     }

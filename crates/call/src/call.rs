@@ -19,7 +19,7 @@ use crate::tool::ToolSpec;
 #[non_exhaustive]
 pub struct ToolCall {
     /// The header. The call dereferences to it.
-    pub header: CallHeader,
+    pub header: Arc<CallHeader>,
     /// The arguments of a block call, as far as they could be placed. For an emoji call, use [`bind`](crate::bind).
     pub arguments: Arguments,
     /// How the call ended.

@@ -19,6 +19,9 @@ use crate::pointer::{PointerError, shown};
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::text_type::TextType;
 
+/// The space that is reserved for the text of a call, in bytes: most calls need no more.
+const USUAL_CALL: usize = 256;
+
 /// Assembles tool calls from parser events.
 ///
 /// It assigns ids, places the arguments and keeps diagnostics. It holds one call at a time.
@@ -39,7 +42,7 @@ pub struct Collector {
 #[non_exhaustive]
 pub enum Collected {
     /// A call begins: its header is known.
-    Started(CallHeader),
+    Started(Arc<CallHeader>),
     /// A call is complete.
     Finished(Box<ToolCall>),
     /// A close marker of reasoning without an open marker: the calls from this index on may be part of the reasoning.
@@ -87,7 +90,7 @@ struct Open {
 
 #[derive(Clone, Debug)]
 struct OpenValue {
-    pointer: Option<Box<str>>,
+    pointer: Option<Arc<str>>,
     line: Span,
     text: OpenText,
     span: Span,
@@ -182,7 +185,7 @@ impl Collector {
         None
     }
 
-    fn start(&mut self, header: &Header<'_>, span: Span) -> CallHeader {
+    fn start(&mut self, header: &Header<'_>, span: Span) -> Arc<CallHeader> {
         let Assigned {
             id,
             is_automatic,
@@ -210,7 +213,7 @@ impl Collector {
             }
             dependencies.push(dependency.to_owned());
         }
-        let started = CallHeader {
+        let started = Arc::new(CallHeader {
             index: self.calls,
             syntax: header.syntax(),
             name: header.name().to_owned(),
@@ -220,59 +223,57 @@ impl Collector {
             dependencies,
             raw_args: header.raw_args().map(str::to_owned),
             span,
-        };
+        });
         self.calls += 1;
-        let mut open = Open::new(started.clone(), header, diagnostics, self.limits);
-        if let Some(outside) = &mut self.outside {
-            open.call.before = outside.call();
-        }
-        self.open = Some(open);
+        let before = self.outside.as_deref_mut().map(Outside::call);
+        let inside = header.source().len()..header.source().len();
+        let call = ToolCall {
+            header: Arc::clone(&started),
+            arguments: Arguments::default(),
+            termination: Termination::EndOfStream,
+            span,
+            diagnostics,
+            parse_error: None,
+            marker_in_value: false,
+            omitted_warnings: 0,
+            text: CallText {
+                inside,
+                raw_args_span: raw_args_span(header, span),
+                ..CallText::default()
+            },
+            before: before.unwrap_or_default(),
+        };
+        self.open = Some(Open::new(call, header, self.limits));
         started
     }
 }
 
+/// Returns the location of the raw arguments of an emoji call, whose header has this location.
+fn raw_args_span(header: &Header<'_>, span: Span) -> Span {
+    let Some(raw) = header.raw_args() else {
+        return Span::default();
+    };
+    let source = header.source();
+    // If bytes that are not UTF-8 were replaced, locations inside the header are not known.
+    if source.len() != span.len() {
+        return span;
+    }
+    let at = span.start + (raw.as_ptr() as usize - source.as_ptr() as usize);
+    Span::new(at, at + raw.len())
+}
+
 impl Open {
-    fn new(
-        started: CallHeader,
-        header: &Header<'_>,
-        diagnostics: Vec<ReplyDiagnostic>,
-        limits: Limits,
-    ) -> Self {
-        let span = started.span;
-        let raw_args_span = header.raw_args().map_or(Span::default(), |raw| {
-            let source = header.source();
-            let at = raw.as_ptr() as usize - source.as_ptr() as usize;
-            // If bytes that are not UTF-8 were replaced, locations inside the header are not known.
-            if source.len() == span.len() {
-                Span::new(span.start + at, span.start + at + raw.len())
-            } else {
-                span
-            }
-        });
-        let inside = header.source().len()..header.source().len();
+    fn new(call: ToolCall, header: &Header<'_>, limits: Limits) -> Self {
+        let mut source = String::with_capacity(header.source().len() + USUAL_CALL);
+        source.push_str(header.source());
         Self {
-            source: header.source().to_owned(),
+            call: Box::new(call),
+            source,
             begun: 0,
             value: None,
             warnings: 0,
             loose: 0,
             limits,
-            call: Box::new(ToolCall {
-                header: started,
-                arguments: Arguments::default(),
-                termination: Termination::EndOfStream,
-                span,
-                diagnostics,
-                parse_error: None,
-                marker_in_value: false,
-                omitted_warnings: 0,
-                text: CallText {
-                    inside,
-                    raw_args_span,
-                    ..CallText::default()
-                },
-                before: Arc::default(),
-            }),
         }
     }
 

@@ -49,8 +49,8 @@ pub(crate) struct Outside {
     /// The number of bytes in the current line that are not blanks; not all of them if it is longer than a marker.
     filled: usize,
     candidates: Candidates,
-    /// The text before the next call.
-    before: Before,
+    /// The text before the next call; shared with calls that have the same before them.
+    before: Arc<Before>,
     /// The length of its calls in other formats, in bytes.
     others_len: usize,
     opening: Opening,
@@ -104,7 +104,7 @@ impl Outside {
             line: Some(String::new()),
             filled: 0,
             candidates: Candidates::default(),
-            before: Before::default(),
+            before: Arc::default(),
             others_len: 0,
             opening: Opening::Undecided(String::new()),
             may_close: false,
@@ -116,7 +116,7 @@ impl Outside {
         self.line = Some(String::new());
         self.filled = 0;
         self.candidates = Candidates::default();
-        self.before = Before::default();
+        self.before = Arc::default();
         self.others_len = 0;
         self.opening = Opening::Undecided(String::new());
         self.may_close = false;
@@ -163,12 +163,15 @@ impl Outside {
         }
         self.candidates.skip_call(&mut |_| {});
         self.others_len = 0;
-        let next = Before {
-            broken: self.before.broken.clone(),
-            others: Vec::new(),
-            opening: self.before.opening,
-        };
-        Arc::new(mem::replace(&mut self.before, next))
+        let before = Arc::clone(&self.before);
+        if !before.others.is_empty() {
+            self.before = Arc::new(Before {
+                broken: before.broken.clone(),
+                others: Vec::new(),
+                opening: before.opening,
+            });
+        }
+        before
     }
 
     /// Returns whether the text has a broken beginning of a call, for any tools.
@@ -229,6 +232,7 @@ impl Outside {
             };
             let shown = shown(&found.source);
             *len += shown.len() + found.named.len();
+            let before = Arc::make_mut(before);
             if *len <= LONGEST_OTHERS {
                 before.others.push((shown, found.named));
             } else {
@@ -263,7 +267,7 @@ impl Outside {
 
     fn add_broken(&mut self, found: &str) {
         if self.before.broken.is_none() {
-            self.before.broken = Some(shown(found));
+            Arc::make_mut(&mut self.before).broken = Some(shown(found));
         }
     }
 
@@ -274,7 +278,7 @@ impl Outside {
                 end.push_str(&text.to_ascii_lowercase());
                 if end.contains(*close) {
                     self.opening = Opening::Over;
-                    self.before.opening = None;
+                    Arc::make_mut(&mut self.before).opening = None;
                 } else {
                     let cut = end.len().saturating_sub(close.len());
                     end.drain(..plaincall_syntax::ceil_char_boundary(end, cut));
@@ -295,7 +299,7 @@ impl Outside {
                         close,
                         end: String::new(),
                     };
-                    self.before.opening = Some(open);
+                    Arc::make_mut(&mut self.before).opening = Some(open);
                     self.search_opening(&rest);
                 } else if openings.any(|[open, _]| open.starts_with(first)) {
                     *begun = first.to_owned();

@@ -65,8 +65,11 @@ impl Arguments {
         let pointers = self.in_order().map(|leaf| &*leaf.pointer);
         let lists = ListsInUnions::of(pointers, &reader, &root);
         for leaf in self.in_order() {
-            let placed = by_schema(&leaf.pointer, depth, &reader, &root, &lists)
-                .and_then(|pointer| fixed.tree.insert(&pointer, fixed.leaves.len()));
+            let placed =
+                by_schema(&leaf.pointer, depth, &reader, &root, &lists).and_then(|pointer| {
+                    let number = fixed.leaves.len();
+                    fixed.tree_mut().insert(&pointer, number)
+                });
             match placed {
                 Ok(()) => fixed.leaves.push(leaf.clone()),
                 Err(error) => misplaced.push((leaf, error)),

@@ -64,7 +64,7 @@ pub enum ReplyItem<'c> {
     /// Reasoning of the model.
     Reasoning(Cow<'c, str>),
     /// The start of a call: its header has been read.
-    CallStart(CallHeader),
+    CallStart(Arc<CallHeader>),
     /// Part of a value of a call.
     ArgumentDelta {
         /// The index of the call in order of appearance.

@@ -79,9 +79,10 @@ pub(crate) struct Tree {
 
 impl Default for Tree {
     fn default() -> Self {
-        Self {
-            nodes: vec![Node::Object(Object::default())],
-        }
+        // Most calls have few arguments.
+        let mut nodes = Vec::with_capacity(4);
+        nodes.push(Node::Object(Object::default()));
+        Self { nodes }
     }
 }
 
@@ -91,11 +92,19 @@ impl Tree {
     }
 
     pub(crate) fn root(&self) -> impl Iterator<Item = (&str, NodeIndex)> {
-        let root = match self.nodes.first() {
+        self.root_object().into_iter().flat_map(Object::iter)
+    }
+
+    /// Returns the member of the root with this key.
+    pub(crate) fn member(&self, key: &str) -> Option<NodeIndex> {
+        self.root_object()?.get(key)
+    }
+
+    fn root_object(&self) -> Option<&Object> {
+        match self.nodes.first() {
             Some(Node::Object(object)) => Some(object),
             _ => None,
-        };
-        root.into_iter().flat_map(Object::iter)
+        }
     }
 
     pub(crate) fn find(&self, pointer: &Pointer<'_>) -> Option<NodeIndex> {

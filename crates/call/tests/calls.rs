@@ -44,7 +44,7 @@ fn ids_and_indices_continue_over_turns() {
         for event in parse(turn, &Dialect::block()).expect("a dialect that works") {
             if let Some(Collected::Finished(call)) = collector.push(&event) {
                 let header = call.header;
-                found.push((header.index, header.id, header.is_duplicate));
+                found.push((header.index, header.id.clone(), header.is_duplicate));
             }
         }
     }
@@ -69,9 +69,12 @@ fn a_start_is_reported_before_the_end() {
     let starts: Vec<_> = parser
         .feed("🛠️[run-query main.sql 100]\nand then")
         .filter_map(|event| match collector.push(&event) {
-            Some(Collected::Started(started)) => {
-                Some((started.name, started.id, started.syntax, started.span.len()))
-            }
+            Some(Collected::Started(started)) => Some((
+                started.name.clone(),
+                started.id.clone(),
+                started.syntax,
+                started.span.len(),
+            )),
             _ => None,
         })
         .collect();

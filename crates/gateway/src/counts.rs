@@ -45,7 +45,7 @@ counts! {
     constrained: "Requests with a grammar for the reply.",
     rejected_grammars: "Requests sent again without a grammar, because the model server rejected it.",
     repair_rounds: "Hidden repair rounds.",
-    failed_repairs: "Hidden repair rounds that failed in native mode, so that the first reply was the answer.",
+    failed_repairs: "Hidden repair rounds that failed, so that the first reply was the answer.",
     invented_results: "Invented results removed from texts.",
     loosened_tools: "Tools offered with a looser schema.",
     dropped_tools: "Tools that could not be offered.",

@@ -103,8 +103,10 @@ impl<E: Encoder> Exchange<E> {
                 self.reply.sink_mut().done();
             }
             Next::Failed(error) => self.reply.sink_mut().error(error),
-            Next::Repair(_) if self.reply.is_translated() => {}
-            Next::Repair(_) => self.first = answer.map(ChatCompletion::into_owned),
+            Next::Repair(_) if self.first.is_none() => {
+                self.first = answer.map(ChatCompletion::into_owned);
+            }
+            Next::Repair(_) => {}
         }
         next
     }

@@ -89,8 +89,8 @@ pub struct Reply<O> {
     spent: Option<Usage<'static>>,
     usage: Option<Usage<'static>>,
     settled: Option<Next>,
-    /// The finish reason of the reply before a repair round.
-    first_reason: String,
+    /// The finish reason of the first reply, if it is an answer without a call: it is the answer if a repair round fails.
+    first_reason: Option<String>,
     /// Whether the answer of the model server is not streamed.
     is_whole: bool,
     counts: Counts,
@@ -148,7 +148,7 @@ impl<O: ResponseSink> Reply<O> {
             spent: None,
             usage: None,
             settled: None,
-            first_reason: String::new(),
+            first_reason: None,
             is_whole: false,
             counts: plan.counts,
             out: HoldingSink::new(
@@ -407,15 +407,15 @@ impl<O: ResponseSink> Reply<O> {
         next
     }
 
-    /// Ends the reply with an error, unless it is complete already. In native mode, the reply before a repair round is the answer
-    /// then, if no call has been sent.
+    /// Ends the reply with an error, unless it is complete already. If a repair round fails before a call has been sent, the first
+    /// reply is the answer, unless it has an invalid call: its text alone would look complete.
     fn fail(&mut self, error: GatewayError) -> Flow {
         if self.is_settled() {
             return Flow::Stop;
         }
-        if self.plan.mode == ReplyMode::Native && self.repairs > 0 && self.sent == 0 {
+        let first = self.first_reason.take().filter(|_| self.sent == 0);
+        if let Some(reason) = first {
             self.counts.failed_repairs += 1;
-            let reason = std::mem::take(&mut self.first_reason);
             self.complete(&reason);
         } else {
             self.end_native_text(false);
@@ -565,7 +565,9 @@ impl<O: ResponseSink> Reply<O> {
             let may_be_text = self.plan.mode == ReplyMode::Native && !self.may_ask_again();
             let may_repair = self.may_repair() && !is_truncated && !may_be_text;
             if let Some(repair) = repair.filter(|_| may_repair) {
-                reason.clone_into(&mut self.first_reason);
+                if self.repairs == 0 && !repair.is_missing {
+                    self.first_reason = Some(reason.to_owned());
+                }
                 return self.repair(repair);
             }
             self.send_answer();

@@ -317,8 +317,13 @@ impl RunState {
                         Syntax::Block => self.policy.block_order,
                         Syntax::Emoji => self.policy.emoji_order,
                     }));
-                    let id = started.id.into();
-                    self.declare(id, started.name.into(), started.dependencies.into(), at);
+                    let id = started.id.as_str().into();
+                    self.declare(
+                        id,
+                        started.name.as_str().into(),
+                        started.dependencies.as_slice().into(),
+                        at,
+                    );
                 }
                 ReplyItem::Call(read) => {
                     let index = self.written_call(read.call.index);

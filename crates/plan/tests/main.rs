@@ -5,3 +5,4 @@
 mod cycles;
 mod examples;
 mod messages;
+mod reply;

@@ -10,7 +10,7 @@ use crate::LINE_LIMIT;
 use crate::dialect::{Dialect, DialectError};
 use crate::event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax};
 use crate::fast::Plain;
-use crate::machine::{Content, Machine, Step, Token, Wait};
+use crate::machine::{Content, Machine, State, Step, Token, Wait};
 use crate::piece::{INLINE, Piece};
 use crate::span::Span;
 use crate::{ceil_char_boundary, floor_char_boundary};
@@ -185,6 +185,11 @@ impl Parser {
     /// there is one.
     pub const fn syntax(&self) -> Option<Syntax> {
         self.machine.syntax
+    }
+
+    /// Returns whether the text so far ends inside reasoning.
+    pub const fn is_in_reasoning(&self) -> bool {
+        matches!(self.machine.state, State::Reasoning)
     }
 
     /// Returns the position in the input, in bytes, up to which events have been returned.

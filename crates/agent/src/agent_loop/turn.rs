@@ -124,8 +124,8 @@ impl Read {
                 self.begun = self.begun.saturating_add(1);
                 AgentEvent::Call {
                     call: number(started.index),
-                    id: started.id.into(),
-                    name: started.name.into(),
+                    id: started.id.as_str().into(),
+                    name: started.name.as_str().into(),
                 }
             }
             TurnEvent::Reply(ReplyItem::ArgumentDelta {

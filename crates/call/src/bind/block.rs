@@ -18,7 +18,7 @@ pub(crate) fn bind_block(
     let reader = tool.schema().reader();
     let mut given = written.clone();
     let absent = given.remove_absent(tool, &reader);
-    let root = reader.narrow(&reader.root(), &given, ROOT);
+    let root = reader.narrow(reader.root(), &given, ROOT);
     let mut walk = Walk {
         reader: &reader,
         arguments: given,
@@ -35,7 +35,7 @@ pub(crate) fn bind_block(
             continue;
         }
         let allowed = reader.member(&root, key);
-        walk.node(node, &allowed, &escape(key), &root);
+        walk.node(node, allowed, &escape(key), &root);
     }
     walk.arguments
 }
@@ -51,7 +51,7 @@ impl<'s> Walk<'_, 's> {
     fn node(
         &mut self,
         node: NodeIndex,
-        allowed: &AllowedValues<'s>,
+        allowed: AllowedValues<'s>,
         pointer: &str,
         parent: &AllowedValues<'s>,
     ) {
@@ -61,7 +61,7 @@ impl<'s> Walk<'_, 's> {
         }
         let is_list = match self.arguments.tree.node(node) {
             Some(Node::Leaf(leaf)) => {
-                self.leaf(*leaf, allowed);
+                self.leaf(*leaf, &allowed);
                 return;
             }
             Some(Node::Array(_)) => true,
@@ -84,26 +84,25 @@ impl<'s> Walk<'_, 's> {
             self.problems.type_error(pointer, span, &type_error);
             return;
         }
-        let mut form = self.reader.narrow(allowed, &self.arguments, node);
-        if is_list && form.kinds().has(Kinds::LIST) && !form.prefers_keys() {
-            form = form.only(Kinds::LIST);
+        let mut allowed = self.reader.narrow(allowed, &self.arguments, node);
+        if is_list && allowed.kinds().has(Kinds::LIST) && !allowed.prefers_keys() {
+            allowed = allowed.only(Kinds::LIST);
         } else if is_list {
-            self.arguments.tree.make_object(node);
+            self.arguments.tree_mut().make_object(node);
         }
-        let allowed = form;
         self.too_many(node, &allowed, pointer);
         match self.arguments.tree.node(node) {
             Some(Node::Array(items)) => {
                 for (index, item) in items.clone().into_iter().enumerate() {
                     let below = self.reader.item(&allowed, index);
-                    self.node(item, &below, &format!("{pointer}/{index}"), &allowed);
+                    self.node(item, below, &format!("{pointer}/{index}"), &allowed);
                 }
             }
             Some(Node::Object(object)) => {
                 for (key, member) in object.clone().iter() {
                     let below = self.reader.member(&allowed, key);
                     let pointer = format!("{pointer}/{}", escape(key));
-                    self.node(member, &below, &pointer, &allowed);
+                    self.node(member, below, &pointer, &allowed);
                 }
             }
             Some(Node::Leaf(_)) | None => {}

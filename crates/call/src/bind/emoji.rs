@@ -152,7 +152,7 @@ fn read_line(
 ) {
     let reader = tool.schema().reader();
     arguments.remove_absent(tool, &reader);
-    let form = reader.narrow(&reader.root(), arguments, ROOT);
+    let form = reader.narrow(reader.root(), arguments, ROOT);
     for item in &usage.line {
         let name = &item.parameter.name;
         let Some(index) = arguments.leaf_of_member(name) else {

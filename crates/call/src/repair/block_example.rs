@@ -63,7 +63,7 @@ pub(super) fn spelled(
     }
     let reader = tool.schema().reader();
     let written = written(tool, call);
-    let root = reader.narrow(&reader.root(), &written, ROOT);
+    let root = reader.narrow(reader.root(), &written, ROOT);
     let problems = bind_arguments(tool, &written).err().unwrap_or_default();
     let mut draft = Draft {
         tool,

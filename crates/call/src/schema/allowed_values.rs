@@ -1,5 +1,6 @@
 //! The values that a schema allows at one location in the arguments.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::LazyLock;
 
@@ -43,6 +44,14 @@ pub(crate) struct SchemaReader<'s> {
 #[derive(Clone, Debug)]
 pub(crate) struct AllowedValues<'s> {
     pub(crate) alternatives: Vec<Alternative<'s>>,
+}
+
+/// A schema that is being read, and those that led to it.
+struct Trail<'t, 's> {
+    schema: &'s Value,
+    above: Option<&'t Self>,
+    /// The number of these schemas.
+    depth: usize,
 }
 
 /// The reason to stop: a schema refers to itself without a step into the value, or the limit of work is reached.
@@ -98,11 +107,20 @@ impl<'s> AllowedValues<'s> {
         (self, is_same)
     }
 
-    pub(crate) fn stated(&self) -> Self {
-        let stated = |alternative: &&Alternative<'s>| alternative.kinds().is_some();
-        Self {
-            alternatives: self.alternatives.iter().filter(stated).cloned().collect(),
+    /// Returns the alternatives that restrict the types.
+    pub(crate) fn stated(&self) -> Cow<'_, Self> {
+        if !self.is_open() {
+            return Cow::Borrowed(self);
         }
+        let stated = |alternative: &&Alternative<'s>| alternative.kinds().is_some();
+        Cow::Owned(Self {
+            alternatives: self.alternatives.iter().filter(stated).cloned().collect(),
+        })
+    }
+
+    /// Returns `true` if any string is allowed, according to the keywords for reading.
+    pub(crate) fn takes_any_text(&self) -> bool {
+        self.alternatives.iter().any(Alternative::takes_any_text)
     }
 
     /// Returns `true` if a segment that looks like an index is a key here.
@@ -237,20 +255,20 @@ impl<'s> SchemaReader<'s> {
         &self,
         schemas: impl IntoIterator<Item = &'s Value>,
     ) -> AllowedValues<'s> {
-        let mut alternatives = vec![Alternative::default()];
+        let mut alternatives = None;
         self.end
             .set(self.steps.get().saturating_sub(MOST_STEPS_AT_ONE_LOCATION));
         for schema in schemas {
-            let found = self
-                .alternatives(schema, &mut Vec::new())
-                .and_then(|found| self.both(&alternatives, found));
-            match found {
-                Ok(found) => alternatives = found,
+            let found = self.alternatives(schema, None);
+            match found.and_then(|found| self.both(alternatives.as_deref(), found)) {
+                Ok(found) => alternatives = Some(found),
                 Err(Stop::Cycle) => {}
                 Err(Stop::TooMuch) => return AllowedValues::open(),
             }
         }
-        AllowedValues { alternatives }
+        alternatives.map_or_else(AllowedValues::open, |alternatives| AllowedValues {
+            alternatives,
+        })
     }
 
     /// Counts a step of work; returns `false` when the limit is reached.
@@ -275,9 +293,10 @@ impl<'s> SchemaReader<'s> {
     fn alternatives(
         &self,
         schema: &'s Value,
-        trail: &mut Vec<&'s Value>,
+        above: Option<&Trail<'_, 's>>,
     ) -> Result<Vec<Alternative<'s>>, Stop> {
-        if trail.len() >= DEEPEST || !self.step() || self.steps.get() < self.end.get() {
+        let depth = above.map_or(0, |above| above.depth);
+        if depth >= DEEPEST || !self.step() || self.steps.get() < self.end.get() {
             return Err(Stop::TooMuch);
         }
         let keywords = match schema {
@@ -285,19 +304,23 @@ impl<'s> SchemaReader<'s> {
             Value::Object(keywords) => keywords,
             _ => return Ok(vec![Alternative::default()]),
         };
-        if trail.iter().any(|known| std::ptr::eq(*known, schema)) {
+        let mut trail = std::iter::successors(above, |trail| trail.above);
+        if trail.any(|known| std::ptr::eq(known.schema, schema)) {
             return Err(Stop::Cycle);
         }
-        trail.push(schema);
-        let found = self.combined(keywords, trail);
-        trail.pop();
-        found
+        let depth = depth + 1;
+        let trail = Trail {
+            schema,
+            above,
+            depth,
+        };
+        self.combined(keywords, &trail)
     }
 
     fn combined(
         &self,
         keywords: &'s Keywords,
-        trail: &mut Vec<&'s Value>,
+        trail: &Trail<'_, 's>,
     ) -> Result<Vec<Alternative<'s>>, Stop> {
         let mut found = vec![Alternative {
             all: vec![keywords],
@@ -314,8 +337,8 @@ impl<'s> SchemaReader<'s> {
             .into_iter()
             .chain(list("allOf").into_iter().flatten())
         {
-            match self.alternatives(schema, trail) {
-                Ok(more) => found = self.both(&found, more)?,
+            match self.alternatives(schema, Some(trail)) {
+                Ok(more) => found = self.both(Some(&found), more)?,
                 Err(Stop::Cycle) => {}
                 Err(Stop::TooMuch) => return Err(Stop::TooMuch),
             }
@@ -324,7 +347,7 @@ impl<'s> SchemaReader<'s> {
             let mut any = Vec::new();
             let mut is_cycle = members.is_empty();
             for member in members {
-                match self.alternatives(member, trail) {
+                match self.alternatives(member, Some(trail)) {
                     Ok(more) => any.extend(more),
                     // It is allowed if another member allows it, so it adds nothing.
                     Err(Stop::Cycle) => is_cycle = true,
@@ -332,7 +355,7 @@ impl<'s> SchemaReader<'s> {
                 }
             }
             if !any.is_empty() || !is_cycle {
-                found = self.both(&found, any)?;
+                found = self.both(Some(&found), any)?;
             }
         }
         if keyword(keywords, "nullable") == Some(&Value::Bool(true)) {
@@ -343,15 +366,16 @@ impl<'s> SchemaReader<'s> {
 
     fn both(
         &self,
-        one: &[Alternative<'s>],
+        one: Option<&[Alternative<'s>]>,
         two: Vec<Alternative<'s>>,
     ) -> Result<Vec<Alternative<'s>>, Stop> {
-        if one.len().saturating_mul(two.len()) > MOST_ALTERNATIVES {
+        let count = one.map_or(1, <[_]>::len);
+        if count.saturating_mul(two.len()) > MOST_ALTERNATIVES {
             return Err(Stop::TooMuch);
         }
-        if matches!(one, [any] if any.all.is_empty()) {
+        let Some(one) = one else {
             return Ok(two);
-        }
+        };
         let schemas = |all: &[Alternative<'s>]| all.iter().map(|one| one.all.len()).sum::<usize>();
         self.charge(schemas(one).saturating_mul(schemas(&two)));
         let with_all = |first: &Alternative<'s>| {

@@ -118,11 +118,7 @@ impl<'r, 's> Expected<'r, 's> {
             .all(|one| one.kinds().is_none());
         // Blanks around a listed string are not part of it.
         let has_listed = self.allowed.alternatives.iter().any(Alternative::is_listed);
-        let takes_any_text = self
-            .allowed
-            .alternatives
-            .iter()
-            .any(Alternative::takes_any_text);
+        let takes_any_text = self.allowed.takes_any_text();
         // Beside a string with any text, only values in JSON notation are something else.
         let beside = self.allowed.stated().kinds();
         let has_scalar = beside.has_any(Kinds::BOOLEAN | Kinds::NUMBER);

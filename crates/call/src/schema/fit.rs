@@ -78,12 +78,12 @@ impl<'s> SchemaReader<'s> {
     /// failing that, those with parts of the same kind.
     pub(crate) fn narrow(
         &self,
-        allowed: &AllowedValues<'s>,
+        allowed: AllowedValues<'s>,
         arguments: &Arguments,
         node: NodeIndex,
     ) -> AllowedValues<'s> {
         if allowed.alternatives.len() < 2 {
-            return allowed.clone();
+            return allowed;
         }
         let allowed = allowed.only(match arguments.tree.node(node) {
             Some(Node::Object(_)) => Kinds::OBJECT,

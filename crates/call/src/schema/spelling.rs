@@ -50,7 +50,8 @@ impl<'s> SchemaReader<'s> {
     pub(crate) fn spelling(&self, allowed: &AllowedValues<'s>, text: &str) -> Spelling {
         let stated = allowed.stated();
         let kinds = stated.kinds();
-        let is_beside_string = kinds.has(Kinds::STRING) && self.allows(&stated, &Value::from(text));
+        let is_beside_string = kinds.has(Kinds::STRING)
+            && (stated.takes_any_text() || self.allows(&stated, &Value::from(text)));
         let fitting = |text_type, rule| Spelling {
             text_type,
             rule,

@@ -107,6 +107,34 @@ fn rounds_of_repair() {
     );
 }
 
+/// If a repair round fails, the first reply is the answer, unless it has an invalid call or a call is required.
+#[test]
+fn a_repair_round_that_fails() {
+    let near = "!!!gadget_start:now\n!!!gadget_end\n";
+    let error = r#"{"error": {"message": "overloaded"}}"#;
+    let auto = json!({});
+    let required = json!({"tool_choice": "required"});
+    let answer = r#""!!!gadget_start:now\n!!!gadget_end\n" stop"#;
+    let failed = |text: &str| format!("{text:?} error: overloaded");
+    let (text, none) = (failed(near), failed(""));
+    for (fields, rounds, expected, failed_repairs) in [
+        (&auto, &[near][..], answer, 1),
+        (&auto, &[near, WRONG], answer, 1),
+        (&auto, &[WRONG], &*none, 0),
+        (&auto, &[WRONG, near], &none, 0),
+        (&required, &[near], &text, 0),
+        (&auto, &[], &none, 0),
+    ] {
+        let stream = |text: &&str| Stream::new().texts([*text]).finish("stop").done();
+        let mut streams: Vec<Stream> = rounds.iter().map(stream).collect();
+        streams.push(Stream::new().data(error));
+        let plan = plan(fields, &ModelSettings::default());
+        let outcome = exchange(&plan, &streams, &[20], false);
+        assert_eq!(line(&outcome), expected, "{rounds:?}");
+        assert_eq!(outcome.counts.failed_repairs, failed_repairs, "{rounds:?}");
+    }
+}
+
 /// A round without a call is the answer, without the text that the client already has.
 #[test]
 fn nothing_is_sent_twice() {

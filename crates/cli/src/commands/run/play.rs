@@ -379,13 +379,13 @@ fn shown(item: ReplyItem<'_>, events: &mut VecDeque<UiEvent>) {
         ReplyItem::Reasoning(text) => events.push_back(UiEvent::Reasoning(text.into_owned())),
         ReplyItem::CallStart(started) => {
             let call = number(started.index);
-            let (id, name) = (started.id.into(), started.name.into());
+            let (id, name) = (started.id.as_str().into(), started.name.as_str().into());
             events.push_back(UiEvent::Call { call, id, name });
-            let line = started.raw_args.filter(|line| !line.is_empty());
+            let line = started.raw_args.as_ref().filter(|line| !line.is_empty());
             events.extend(line.map(|text| UiEvent::Value {
                 call,
                 pointer: None,
-                text,
+                text: text.clone(),
             }));
         }
         ReplyItem::ArgumentDelta {
