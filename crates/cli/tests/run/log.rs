@@ -174,6 +174,14 @@ fn a_reply_with_too_many_calls_is_not_read_to_its_end() {
 }
 
 #[test]
+fn a_tools_file_has_a_limit() {
+    let scene = Scene::with_tools("", "#".repeat((16 << 20) + 1));
+    let ended = scene.run(&[]);
+    let error = "cannot read tools.toml: it has more than 16777216 bytes; is it the right file?";
+    check(&ended, 1, &[error]);
+}
+
+#[test]
 fn a_log_that_fails_ends_the_run() {
     // More text than the limit of the log, with a call before it and one after it.
     let before = call("deploy:before", &[("host", "h")]);
