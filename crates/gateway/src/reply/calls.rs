@@ -238,7 +238,9 @@ mod tests {
             dependencies: Vec::new(),
             arguments: Vec::new(),
         };
-        let text = render(&call, &Dialect::block()).unwrap().repeat(calls);
+        let text = render(&call, &Dialect::block())
+            .unwrap_or_default()
+            .repeat(calls);
         let chunk = json!({"choices": [{"delta": {"content": text}}]});
         format!("data: {chunk}\n\n")
     }
