@@ -9,11 +9,11 @@ use plaincall_syntax::{Dialect, DialectError};
 use serde::Serialize;
 
 use crate::decision::DecidedCall;
-use crate::document::{DocumentReader, Segment};
 use crate::limits::Limits;
 use crate::may_run::{ReplyCheck, Unclosed};
 use crate::openai::line_and_body;
 use crate::reply_diagnostic::ReplyDiagnostic;
+use crate::reply_reader::{ReplyItem, ReplyReader};
 use crate::stop::Stop;
 use crate::tool::set::ToolSet;
 
@@ -32,7 +32,7 @@ use crate::tool::set::ToolSet;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Extractor {
-    reader: DocumentReader<Option<Arc<ToolSet>>>,
+    reader: ReplyReader<Option<Arc<ToolSet>>>,
     stop: Stop,
 }
 
@@ -75,6 +75,9 @@ pub struct RowCall {
     pub start: usize,
     /// The end, in bytes of the text.
     pub end: usize,
+    /// Rejected calls may not run, but neither may calls that are held.
+    #[serde(skip)]
+    is_rejected: bool,
 }
 
 /// Counts of rows and their calls.
@@ -131,7 +134,7 @@ impl Extractor {
     ) -> Result<Self, DialectError> {
         let dialect = dialect.clone().for_reply();
         let check = ReplyCheck::new(&dialect, unclosed)?;
-        let reader = DocumentReader::new(&dialect, tools, check, Limits::for_reading())?;
+        let reader = ReplyReader::new(&dialect, tools, check, Limits::for_reading())?;
         Ok(Self { reader, stop })
     }
 
@@ -141,15 +144,33 @@ impl Extractor {
             content: String::new(),
             calls: Vec::new(),
         };
-        for segment in self.reader.read(text, self.stop).segments {
-            match segment {
-                Segment::Text { text, .. } if row.content.is_empty() => row.content = text,
-                Segment::Text { text, .. } => row.content.push_str(&text),
-                Segment::Reasoning { .. } => {}
-                Segment::Call(read) => row.calls.push(RowCall::new(&read)),
-            }
+        let mut reader = self.reader.clone();
+        for item in reader.feed(text.as_ref()) {
+            row.push(item);
+        }
+        for item in reader.finish(self.stop).items {
+            row.push(item);
         }
         row
+    }
+}
+
+impl Row {
+    /// Adds a part of the text. Only what the row shows of a call is kept.
+    fn push(&mut self, item: ReplyItem<'_>) {
+        match item {
+            ReplyItem::Text(text) => self.content.push_str(&text),
+            ReplyItem::Call(read) => self.calls.push(RowCall::new(&read)),
+            ReplyItem::MaybeReasoning { from, error } => {
+                let calls = self.calls.iter_mut().rev();
+                let calls = calls.take_while(|call| call.index >= from);
+                for call in calls.filter(|call| !call.is_rejected) {
+                    (call.may_run, call.is_rejected) = (false, true);
+                    call.error = Some(error.to_string());
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -178,6 +199,7 @@ impl RowCall {
             codes: codes(read.diagnostics()),
             start: call.span.start,
             end: call.span.end,
+            is_rejected: read.rejection().is_some(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! JSON in values and bodies, parsed without losing a digit or a member, and JSON on one line.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -106,9 +107,16 @@ fn is_kept(number: &str) -> bool {
 
 /// Returns the numbers in a text that is valid JSON.
 fn numbers(text: &str) -> impl Iterator<Item = &str> {
+    // `true` and `false` contain an `e`.
+    let has_digit = |piece: &&str| piece.contains(|character: char| character.is_ascii_digit());
+    text.split(outside_numbers()).filter(has_digit)
+}
+
+/// Returns a function that gets each character of valid JSON and returns whether it is in no number.
+fn outside_numbers() -> impl FnMut(char) -> bool {
     let mut in_string = false;
     let mut is_escaped = false;
-    text.split(move |character: char| {
+    move |character| {
         if in_string {
             in_string = is_escaped || character != '"';
             is_escaped = !is_escaped && character == '\\';
@@ -117,9 +125,43 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
             in_string = character == '"';
             !matches!(character, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')
         }
-    })
-    // `true` and `false` contain an `e`.
-    .filter(|piece| piece.contains(|character: char| character.is_ascii_digit()))
+    }
+}
+
+/// Writes the numbers of valid JSON that have more digits than are kept as strings, so that no digit is lost.
+///
+/// ```
+/// use plaincall_call::json::keep_digits;
+///
+/// let kept = keep_digits(r#"{"a": 123456789012345678901234567890, "b": 1}"#);
+/// assert_eq!(kept, r#"{"a": "123456789012345678901234567890", "b": 1}"#);
+/// ```
+pub fn keep_digits(json: &str) -> Cow<'_, str> {
+    if numbers(json).all(is_kept) {
+        return Cow::Borrowed(json);
+    }
+    let mut kept = String::with_capacity(json.len() + 16);
+    let mut outside = outside_numbers();
+    let mut number_start = 0;
+    for (at, character) in json.char_indices() {
+        if !outside(character) {
+            continue;
+        }
+        push_number(&mut kept, json.get(number_start..at).unwrap_or_default());
+        kept.push(character);
+        number_start = at + character.len_utf8();
+    }
+    push_number(&mut kept, json.get(number_start..).unwrap_or_default());
+    Cow::Owned(kept)
+}
+
+/// Adds a number, or a part of a keyword.
+fn push_number(kept: &mut String, text: &str) {
+    if numbers(text).all(is_kept) {
+        kept.push_str(text);
+    } else {
+        let _ = write!(kept, "\"{text}\"");
+    }
 }
 
 struct Unique(Value);

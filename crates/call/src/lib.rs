@@ -137,7 +137,7 @@ pub mod definitions {
 pub mod json {
     pub use crate::coerce::coerce;
     pub use crate::json_stream::{JsonStream, NotClosed};
-    pub use crate::json_text::parse;
+    pub use crate::json_text::{keep_digits, parse};
 }
 
 /// Keys and the segments of JSON Pointers.

@@ -94,7 +94,7 @@ fn not_json(file: &str, text: &str, (line, column): (usize, usize), message: Str
 
 /// Reads a file with definitions and prints its errors.
 pub(crate) fn load(path: &Path) -> Result<DefinitionFile, Failure> {
-    let (name, contents) = tools_file::read(path)?;
+    let (name, contents) = tools_file::read_tools(path)?;
     let text = contents.strip_prefix('\u{feff}').unwrap_or(&contents);
     if text.trim().is_empty() && path.extension().is_some_and(|it| it == "json") {
         return Err(defines_no_tools(&name));

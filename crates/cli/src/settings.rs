@@ -307,7 +307,7 @@ impl Configuration {
     fn text(&self, path: &Path) -> Result<(String, String), Failure> {
         let project = self.project.as_ref();
         let Some(bytes) = project.and_then(|project| project.texts.get(path)) else {
-            return tools_file::read(path);
+            return tools_file::read_tools(path);
         };
         let name = path.display().to_string();
         let text = tools_file::text(&name, bytes.clone())?;

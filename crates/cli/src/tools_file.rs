@@ -37,7 +37,7 @@ impl Tools {
 
 /// Reads a tools file. Prints its errors with source excerpts.
 pub(crate) fn load(path: &Path) -> Result<Tools, Failure> {
-    let (name, text) = read(path)?;
+    let (name, text) = read_tools(path)?;
     load_text(&name, &text, path)
 }
 
@@ -60,9 +60,21 @@ const MAX_SMALL: usize = 1 << 20;
 /// Returns the name of a file with settings or keys in messages, and its text. A longer file, or a device that never ends, is an
 /// error.
 pub(crate) fn read_small(path: &Path) -> Result<(String, String), Failure> {
+    read_up_to(path, MAX_SMALL)
+}
+
+/// The maximum size of a file with definitions of tools, in bytes.
+const MAX_TOOLS: usize = 16 << 20;
+
+/// Like [`read_small`], for a file with definitions of tools.
+pub(crate) fn read_tools(path: &Path) -> Result<(String, String), Failure> {
+    read_up_to(path, MAX_TOOLS)
+}
+
+fn read_up_to(path: &Path, limit: usize) -> Result<(String, String), Failure> {
     let input = Input::open(path)?;
     let name = input.name.clone();
-    let bytes = input.into_bytes_up_to(MAX_SMALL)?;
+    let bytes = input.into_bytes_up_to(limit)?;
     let text = text(&name, bytes)?;
     Ok((name, text))
 }

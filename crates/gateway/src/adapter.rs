@@ -389,6 +389,12 @@ impl Asked {
         self.exchange.reply.add_counts(more);
     }
 
+    /// Returns what the request must keep alive: once it is dropped, the rest of the answer is not read.
+    #[cfg(feature = "server")]
+    pub(crate) fn client(&mut self) -> std::sync::Arc<()> {
+        self.exchange.reply.client()
+    }
+
     /// Returns whether the request was translated to plain text.
     #[cfg(feature = "server")]
     pub(crate) fn is_translated(&self) -> bool {

@@ -19,7 +19,7 @@ mod round;
 mod text;
 pub(crate) mod untrusted;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use plaincall_call::{Arguments, ReplyReader, Stop};
 use plaincall_wire::openai::{
@@ -94,6 +94,8 @@ pub struct Reply<O> {
     /// Whether the answer of the model server is not streamed.
     is_whole: bool,
     counts: Counts,
+    /// Alive as long as the request. `None` if that is not known.
+    client: Option<Weak<()>>,
     out: HoldingSink<O>,
 }
 
@@ -151,6 +153,7 @@ impl<O: ResponseSink> Reply<O> {
             first_reason: None,
             is_whole: false,
             counts: plan.counts,
+            client: None,
             out: HoldingSink::new(
                 out,
                 plan.mode == ReplyMode::Calls && !plan.streams_arguments(),
@@ -276,6 +279,9 @@ impl<O: ResponseSink> Reply<O> {
             let message = format!("the model's reply exceeds {MAX_TEXT} bytes");
             return self.fail(GatewayError::upstream(message));
         }
+        if self.is_abandoned() {
+            return self.fail(calls::abandoned());
+        }
         match self.read(text) {
             Some(before) => {
                 self.end_before(before);
@@ -301,6 +307,20 @@ impl<O: ResponseSink> Reply<O> {
     #[cfg(feature = "server")]
     pub(crate) fn keeps_texts(&self) -> bool {
         !self.plan.untrusted.is_empty()
+    }
+
+    /// Returns what the request must keep alive: once it is dropped, the rest of the reply is not read.
+    #[cfg(feature = "server")]
+    pub(crate) fn client(&mut self) -> Arc<()> {
+        let client = Arc::new(());
+        self.client = Some(Arc::downgrade(&client));
+        client
+    }
+
+    /// Returns whether no one waits for the reply any longer.
+    fn is_abandoned(&self) -> bool {
+        let client = self.client.as_ref();
+        client.is_some_and(|client| client.strong_count() == 0)
     }
 
     /// Returns whether invalid calls are repaired, if no call has been sent before.

@@ -77,11 +77,14 @@ impl AgentRun<'_> {
         if let Some(failure) = turned.results.log_failure() {
             return Err(AgentErrorKind::Log(failure.into()));
         }
+        if let Some((name, output)) = &turned.read.finished
+            // Calls over the limit do not take the result away.
+            && matches!(turned.end, None | Some(AgentErrorKind::Calls))
+        {
+            return self.accept(output, Some(name), &turned.finish).await;
+        }
         if let Some(end) = turned.end {
             return Err(end);
-        }
-        if let Some((name, output)) = &turned.read.finished {
-            return self.accept(output, Some(name), &turned.finish).await;
         }
         if turned.results.is_empty() {
             return self.handle_no_tool_call(&turned).await;

@@ -1,10 +1,12 @@
 //! Protocol messages as lines of JSON. A line that a request may wait for is never dropped silently.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use plaincall::call::json::keep_digits;
 use plaincall_wire::replace_lone_surrogates;
 use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
@@ -200,14 +202,14 @@ pub(super) fn failed<Req, Resp, Not>(id: RequestId, why: &str) -> JsonRpcMessage
     JsonRpcMessage::error(error, Some(id))
 }
 
-/// Parses a line. Unpaired surrogates and invalid UTF-8 become U+FFFD.
+/// Parses a line. Unpaired surrogates and invalid UTF-8 become U+FFFD, and no number loses a digit.
 pub(super) fn read<M: serde::de::DeserializeOwned>(line: &[u8]) -> Line<M> {
     let line = String::from_utf8_lossy(line);
     let line = line.trim_start_matches('\u{feff}').trim_ascii();
     if line.is_empty() {
         return Line::Nothing;
     }
-    let line = replace_lone_surrogates(line);
+    let line = with_digits(replace_lone_surrogates(line));
     let error = match serde_json::from_str(&line) {
         Ok(message) => return Line::Message(message),
         Err(error) => error,
@@ -224,6 +226,24 @@ pub(super) fn read<M: serde::de::DeserializeOwned>(line: &[u8]) -> Line<M> {
         Err(_) => error.to_string(),
     };
     Line::Unreadable(id_in(&line), why)
+}
+
+/// Returns the line with each number as a string that would lose digits. In definitions of tools, it stays a number: they do not
+/// use its digits.
+fn with_digits(line: Cow<'_, str>) -> Cow<'_, str> {
+    let Cow::Owned(kept) = keep_digits(&line) else {
+        return line;
+    };
+    let document = serde_json::from_str::<Value>(&line);
+    let has_definitions = |document: &Value| {
+        document
+            .pointer("/result/tools")
+            .is_some_and(Value::is_array)
+    };
+    if document.as_ref().is_ok_and(has_definitions) {
+        return line;
+    }
+    Cow::Owned(kept)
 }
 
 /// The top-level id of a truncated or damaged message.
@@ -358,6 +378,12 @@ mod tests {
             (
                 b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\\ud83d\"}}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\":\"\xff\"}}\n",
                 &["1: {\"a\":\"\u{fffd}\"}", "2: {\"a\":\"\u{fffd}\"}"],
+                false,
+            ),
+            // Integers beyond 64 bits.
+            (
+                b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":18446744073709551617}}\n",
+                &["1: {\"a\":\"18446744073709551617\"}"],
                 false,
             ),
             (long.as_bytes(), &[], true),

@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plaincall::{
-    RunEvent,
+    RunEvent, Status,
     log::{LineEncoder, read_log},
 };
 
-use crate::run::scene::{Ended, PLAINCALL, Scene, call, pause, wait_until};
+use crate::run::scene::{Ended, PLAINCALL, Scene, TOOLS, call, pause, wait_until};
 
 #[track_caller]
 fn check(ended: &Ended, status: i32, expected: &[&str]) {
@@ -124,7 +124,8 @@ fn nothing_is_lost_while_no_one_reads() {
     let reply: String = (0..calls)
         .map(|n| call(&format!("none:c{n}"), &[]))
         .collect();
-    let scene = Scene::new(reply);
+    let tools = format!("[run]\ncalls_per_turn = {calls}\n{TOOLS}");
+    let scene = Scene::with_tools(reply, tools);
     let options = ["reply.txt", "--tools", "tools.toml", "--json"];
     let mut child = scene.command(&options).spawn().unwrap();
     let mut first = [0; 100];
@@ -139,6 +140,45 @@ fn nothing_is_lost_while_no_one_reads() {
         .iter()
         .filter(|event| matches!(event, RunEvent::Result(_)));
     assert_eq!(results.count(), calls);
+}
+
+/// The memory for a reply is bounded: it is not read much further than the calls that may run.
+#[test]
+fn a_reply_with_too_many_calls_is_not_read_to_its_end() {
+    let reply = call("say", &[("text", "x")]).repeat(3) + &call("none", &[]).repeat(20_000);
+    let tools = format!("[run]\ncalls_per_turn = 3\n{TOOLS}");
+    let scene = Scene::with_tools(reply, tools);
+    let ended = scene.run(&["--json"]);
+    assert_eq!(ended.status, Some(1));
+    assert_eq!(
+        ended.stderr,
+        "error: the reply has more than 3 calls, so the rest was not read; to run more, set `calls_per_turn` in the tools file\n"
+    );
+    let events = read_log(ended.stdout.as_bytes()).unwrap().events;
+    let is_call = |event: &&RunEvent| matches!(event, RunEvent::Call(_));
+    let count = events.iter().filter(is_call).count();
+    assert!((4..8000).contains(&count), "{count}");
+    let is_ok = |event: &&RunEvent| matches!(event, RunEvent::Result(result) if result.status == Status::Ok);
+    assert_eq!(events.iter().filter(is_ok).count(), 3);
+    // A tools file that sets no limit has one.
+    let scene = Scene::new("");
+    let policy = r#""policy":{"concurrent":32,"calls_per_turn":10000,"#;
+    let first = scene.run(&["--json"]).stdout;
+    assert!(first.contains(policy), "{first}");
+    // Calls before the end of reasoning are known only together.
+    let scene = Scene::new(call("none", &[]).repeat(10_001) + "</think>\n");
+    let ended = scene.run(&[]);
+    assert_eq!(ended.status, Some(1));
+    let error = "error: the reply has more than 10000 calls before the end of its reasoning";
+    assert!(ended.stderr.starts_with(error), "{}", ended.stderr);
+}
+
+#[test]
+fn a_tools_file_has_a_limit() {
+    let scene = Scene::with_tools("", "#".repeat((16 << 20) + 1));
+    let ended = scene.run(&[]);
+    let error = "cannot read tools.toml: it has more than 16777216 bytes; is it the right file?";
+    check(&ended, 1, &[error]);
 }
 
 #[test]

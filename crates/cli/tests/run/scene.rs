@@ -16,7 +16,7 @@ use tempfile::TempDir;
 pub(crate) const PLAINCALL: &str = env!("CARGO_BIN_EXE_plaincall");
 
 /// The tools of most scenes.
-const TOOLS: &str = include_str!("tools.toml");
+pub(crate) const TOOLS: &str = include_str!("tools.toml");
 
 /// The time limit for each wait.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

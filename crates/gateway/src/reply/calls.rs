@@ -6,6 +6,7 @@ use plaincall_call::{CallError, CallHeader, DecidedCall, ReplyItem, Stop, ToolCa
 use plaincall_syntax::{Code, Event, EventKind};
 
 use crate::api::encoder::ResponseSink;
+use crate::error::GatewayError;
 use crate::invalid_call_mark::InvalidCallMark;
 use crate::reply::Reply;
 use crate::reply::open_call::{Opened, Streamed};
@@ -15,6 +16,9 @@ use crate::unreadable_call;
 
 /// The longest reply that can be repaired, in bytes: more than models write.
 const MAX_KEPT: usize = 1 << 20;
+
+/// How much of a reply is read before looking whether anyone still waits for it, in bytes.
+const PIECE: usize = 4 << 10;
 
 /// The reason to end a reply before a call.
 #[derive(Debug)]
@@ -30,7 +34,14 @@ pub(super) enum Before {
 impl<O: ResponseSink> Reply<O> {
     /// Parses a piece of the model's text. Returns the reason if the reply ends before a call.
     pub(super) fn read_calls(&mut self, text: &str) -> Option<Before> {
-        let mut items: Vec<_> = self.reader.feed(text).collect();
+        let mut items = Vec::new();
+        for piece in text.as_bytes().chunks(PIECE) {
+            if self.is_abandoned() {
+                self.fail(abandoned());
+                return None;
+            }
+            items.extend(self.reader.feed(piece));
+        }
         if self.is_whole {
             // Nothing of it has been sent yet.
             items.extend(self.reader.end_line());
@@ -189,5 +200,59 @@ impl<O: ResponseSink> Reply<O> {
             }
         }
         self.settle("stop");
+    }
+}
+
+pub(super) fn abandoned() -> GatewayError {
+    GatewayError::upstream("the client has disconnected")
+}
+
+#[cfg(all(test, feature = "server"))]
+mod tests {
+    use std::sync::Arc;
+
+    use plaincall_syntax::{Call, Dialect, render};
+    use serde_json::json;
+
+    use crate::adapter::{Adapter, Ask, Asked, Host};
+    use crate::api::ClientApi;
+    use crate::key::Secret;
+    use crate::settings::ModelSettings;
+
+    const REQUEST: &[u8] = br#"{"messages":[{"role":"user","content":"Add."}],"stream":true,"tools":[{"type":"function","function":{"name":"add"}}]}"#;
+
+    fn asked() -> Box<Asked> {
+        let adapter = Adapter::new(Secret::new("secret"), ModelSettings::default());
+        let host = Host::new("", Secret::new("seed"), 0);
+        match adapter.prepare(ClientApi::Chat, REQUEST, host).ask {
+            Ask::Asked(asked) => asked,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// A stream with so many calls in one chunk.
+    fn stream(calls: usize) -> String {
+        let call = Call::Block {
+            name: "add",
+            id: None,
+            dependencies: Vec::new(),
+            arguments: Vec::new(),
+        };
+        let text = render(&call, &Dialect::block())
+            .unwrap_or_default()
+            .repeat(calls);
+        let chunk = json!({"choices": [{"delta": {"content": text}}]});
+        format!("data: {chunk}\n\n")
+    }
+
+    #[test]
+    fn no_call_is_read_for_a_client_that_has_disconnected() {
+        let mut waited_for = asked();
+        let client: Arc<()> = waited_for.client();
+        waited_for.feed(stream(1000).as_bytes());
+        assert_eq!(waited_for.counts().calls, 1000);
+        drop(client);
+        waited_for.feed(stream(1000).as_bytes());
+        assert_eq!(waited_for.counts().calls, 1000);
     }
 }

@@ -89,6 +89,8 @@ async fn detect(server: &Connection, headers: &HeaderMap) -> Detected {
 pub(super) struct ConstrainedRequest {
     /// Shared with the thread that reads a long reply.
     pub(super) asked: Arc<Mutex<Asked>>,
+    /// Dropped with the request, also by a client that disconnects: a long reply is then not read to its end.
+    _client: Arc<()>,
     upstream: Arc<Connection>,
     /// The model, if the request may be sent without its grammar.
     may_drop: Option<String>,
@@ -101,7 +103,7 @@ impl ConstrainedRequest {
     /// Returns an error if the settings demand a grammar and there can be none.
     pub(super) async fn new(
         shared: &Shared,
-        asked: Box<Asked>,
+        mut asked: Box<Asked>,
         upstream: Arc<Connection>,
         model: &str,
         headers: &HeaderMap,
@@ -110,6 +112,7 @@ impl ConstrainedRequest {
         let constrain = settings.constrain;
         let model = settings.upstream_model.as_deref().unwrap_or(model);
         let request = Self {
+            _client: asked.client(),
             asked: Arc::new(Mutex::new(*asked)),
             upstream,
             may_drop: (constrain == Constrain::Auto).then(|| model.to_owned()),

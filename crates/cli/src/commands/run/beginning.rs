@@ -22,6 +22,9 @@ use crate::tools_file::{self, Tools};
 /// How long to wait for the lock of a log.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The maximum number of calls of a reply, unless the tools file sets another.
+pub(super) const MAX_CALLS: u32 = 10_000;
+
 /// The interval between attempts to lock a log.
 const LOCK_RETRY: Duration = Duration::from_millis(20);
 
@@ -235,6 +238,7 @@ fn log_failure(path: &Path, error: &LogError) -> Failure {
 
 /// Returns the policy of the tools file, overridden by the options.
 fn policy(mut policy: Policy, options: &RunOptions) -> Policy {
+    policy.calls_per_turn.get_or_insert(MAX_CALLS);
     if let Some(count) = options.concurrency {
         policy.concurrent = count;
     }

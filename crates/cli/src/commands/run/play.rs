@@ -28,6 +28,12 @@ use crate::text::input::stop_at_end;
 /// How long a display that blocks delays the end of an interrupted run.
 const DISPLAY_GRACE: Duration = Duration::from_secs(2);
 
+/// The maximum length of the part of a reply that is read after it has too many calls, in bytes.
+const AFTER_CALLS: usize = 64 << 10;
+
+/// A piece of the reply, or the reason why there is none.
+type Piece = Result<Vec<u8>, Failure>;
+
 /// How a run ended.
 pub(super) enum Ended {
     /// All calls have ended and were reported.
@@ -54,6 +60,10 @@ struct Received {
     /// Whether the turn has ended.
     is_complete: bool,
     may_ask: bool,
+    /// The number of calls that have begun.
+    calls: u32,
+    /// The length of what was read after too many calls, in bytes.
+    surplus: usize,
 }
 
 impl Received {
@@ -66,11 +76,29 @@ impl Received {
             TurnEvent::Run(RunEvent::Run(_)) if self.is_resumed => {}
             TurnEvent::Run(event) => {
                 self.is_complete |= matches!(event, RunEvent::TurnEnd(_));
+                if let RunEvent::Call(appeared) = &event {
+                    self.calls = appeared.call.saturating_add(1);
+                }
                 self.may_ask = true;
                 waiting.push_back(UiEvent::Run(Box::new(event)));
             }
             _ => {}
         }
+    }
+
+    /// Returns the next piece of the reply, or an error if too much follows the calls that may run.
+    fn within(&mut self, piece: Option<Piece>, max_calls: Option<u32>) -> Option<Piece> {
+        let Some(max) = max_calls.filter(|max| self.calls > *max) else {
+            return piece;
+        };
+        let piece = piece?;
+        self.surplus += piece.as_ref().map_or(0, Vec::len);
+        if self.surplus <= AFTER_CALLS {
+            return Some(piece);
+        }
+        Some(Err(Failure::Runtime(format!(
+            "the reply has more than {max} calls, so the rest was not read; to run more, set `calls_per_turn` in the tools file"
+        ))))
     }
 }
 
@@ -143,7 +171,7 @@ pub(super) async fn play(
         is_resumed,
         ..Received::default()
     };
-    let display = displays.events.clone();
+    let (display, max_calls) = (displays.events.clone(), beginning.policy.calls_per_turn);
     // After an interrupt, how long the display may take for its next event.
     let mut deadline = None;
     let mut is_blocked = false;
@@ -192,7 +220,7 @@ pub(super) async fn play(
                 }
             },
             () = ticks.next() => displays.tick(),
-            piece = reply.next(), if ending.is_none() && waiting.is_empty() => match piece {
+            piece = reply.next(), if ending.is_none() && waiting.is_empty() => match received.within(piece, max_calls) {
                 Some(Ok(piece)) => {
                     turn.feed(&piece);
                     reply.fed(piece, &turn);

@@ -11,6 +11,7 @@ use plaincall_syntax::{ByteParser, Code, Dialect, Event, EventKind};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::commands::run::beginning::MAX_CALLS;
 use crate::status::Failure;
 use crate::text::input::{BUFFER_SIZE, Input};
 
@@ -205,6 +206,9 @@ struct ScannedStart {
     text: Vec<u8>,
     /// The end of the last stray close marker.
     closed: usize,
+    /// The number of calls, and of those before that marker.
+    calls: u32,
+    closed_calls: u32,
 }
 
 impl ScannedStart {
@@ -213,6 +217,8 @@ impl ScannedStart {
             parser,
             text: Vec::new(),
             closed: 0,
+            calls: 0,
+            closed_calls: 0,
         }
     }
 
@@ -222,15 +228,19 @@ impl ScannedStart {
             return false;
         }
         self.text.extend_from_slice(bytes);
-        let closed = self
-            .parser
-            .feed(bytes)
-            .filter_map(|event| stray_close(&event));
-        self.closed = closed.last().unwrap_or(self.closed);
+        for event in self.parser.feed(bytes) {
+            self.calls += u32::from(matches!(event.kind, EventKind::CallStart(_)));
+            if let Some(closed) = stray_close(&event) {
+                (self.closed, self.closed_calls) = (closed, self.calls);
+            }
+        }
         true
     }
 
     /// Passes all of it to `send`: everything up to the last stray close marker in one piece. `is_whole` if it is the whole text.
+    ///
+    /// # Errors
+    /// Returns an error if that piece has too many calls to be kept.
     fn send(
         mut self,
         is_whole: bool,
@@ -245,6 +255,11 @@ impl ScannedStart {
         if is_whole && closed > 0 && rest_of_line.is_none() && is_blank {
             // The end of the text ends the line, and no call may start before that.
             self.text.push(b'\n');
+        }
+        if self.closed_calls > MAX_CALLS {
+            return Err(Failure::Runtime(format!(
+                "the reply has more than {MAX_CALLS} calls before the end of its reasoning, none of which may run; check that the file is the right one"
+            )));
         }
         let closed = match closed {
             0 => 0,
