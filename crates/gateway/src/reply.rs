@@ -329,6 +329,7 @@ impl<O: ResponseSink> Reply<O> {
         self.plan.may_repair()
     }
 
+    #[cfg(feature = "server")]
     pub(crate) fn is_translated(&self) -> bool {
         self.plan.mode != ReplyMode::Native
     }
