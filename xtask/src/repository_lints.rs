@@ -21,7 +21,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 13_070),
     ("call", 26_850),
     ("cli", 20_470),
-    ("config", 3_850),
+    ("config", 4_030),
     ("gateway", 15_450),
     ("http", 880),
     ("plaincall", 13_820),

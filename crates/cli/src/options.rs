@@ -19,7 +19,7 @@ mod session;
 mod teaching;
 mod unclosed;
 
-pub(crate) use agent::AgentOptions;
+pub(crate) use agent::{AgentOptions, absolute};
 pub(crate) use color::Color;
 pub(crate) use files::FileOptions;
 pub(crate) use plaincall_config::{DialectOptions, SyntaxChoice};

@@ -2,5 +2,4 @@
 
 mod config;
 mod models;
-mod models_file;
 mod settings;
