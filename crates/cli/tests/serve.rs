@@ -380,7 +380,7 @@ fn startup_errors() {
         (
             "",
             &["--syntax", "emoji"],
-            "`--syntax` was removed: set `syntax` in a table `[models.NAME]`",
+            "`--syntax` was removed: use `--dialect` with `--upstream`, or set `syntax` in a table `[models.NAME]`",
             2,
         ),
         (

@@ -15,7 +15,7 @@ use plaincall_call::extract::Extractor;
 use crate::commands::extract::file::OutputFile;
 use crate::commands::extract::line::{Line, write_row};
 use crate::commands::extract::summary::Summary;
-use crate::options::{DialectOptions, SchemaOption};
+use crate::options::{ReplyDialect, SchemaOption};
 use crate::status::{Failure, Outcome, Status, print_note};
 use crate::text::input::{Input, stop_at_end};
 
@@ -56,19 +56,15 @@ pub(crate) struct ExtractOptions {
     #[arg(long)]
     pub(crate) complete: bool,
 
-    /// Treat `<think>` as text, as `run --no-reasoning` does.
-    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
-    pub(crate) no_reasoning: bool,
-
     #[command(flatten)]
     pub(crate) schema: SchemaOption,
 
     #[command(flatten)]
-    pub(crate) dialect: DialectOptions,
+    pub(crate) dialect: ReplyDialect,
 }
 
 pub(crate) fn extract(options: &ExtractOptions) -> Outcome {
-    let dialect = options.dialect.of_reply(options.no_reasoning)?;
+    let dialect = options.dialect.of_reply()?;
     let texts = std::slice::from_ref(&options.input);
     let (tools, unclosed) = options.schema.load(Some(texts))?;
     let stop = stop_at_end(options.complete, false);

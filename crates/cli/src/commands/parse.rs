@@ -85,8 +85,17 @@ pub(crate) struct ParseOptions {
     #[command(flatten)]
     pub(crate) schema: SchemaOption,
 
+    /// The dialect in one text, instead of the options below, as in other commands (`plaincall check --help`).
+    #[arg(
+        long,
+        value_name = "DIALECT",
+        conflicts_with = "DialectOptions",
+        help_heading = "Syntax"
+    )]
+    pub(crate) dialect: Option<DialectOptions>,
+
     #[command(flatten)]
-    pub(crate) dialect: DialectOptions,
+    pub(crate) options: DialectOptions,
 }
 
 const PARSE_FORMS: &str = "\
@@ -136,9 +145,10 @@ impl<'o> Parse<'o> {
             None if is_terminal && !options.json && !options.jsonl => ParseFormat::Text,
             None => ParseFormat::Json,
         };
+        let dialect = options.dialect.as_ref().unwrap_or(&options.options);
         let dialect = match format {
-            ParseFormat::Openai => options.dialect.of_reply(options.no_reasoning)?,
-            _ => options.dialect.dialect()?,
+            ParseFormat::Openai => dialect.of_reply(options.no_reasoning)?,
+            _ => dialect.dialect()?,
         };
         Ok(Self {
             options,

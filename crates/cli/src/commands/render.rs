@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_syntax::Dialect;
 
-use crate::options::{DialectOptions, SchemaOption};
+use crate::options::{DialectOption, SchemaOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, print_note};
 use crate::text::input::for_each_file;
@@ -52,7 +52,7 @@ pub(crate) struct RenderOptions {
     schema: SchemaOption,
 
     #[command(flatten)]
-    dialect: DialectOptions,
+    dialect: DialectOption,
 }
 
 /// The outputs of `render`.
@@ -116,9 +116,9 @@ pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
 
 /// Returns the dialect for output that has no source text, so the options must set its syntax.
 fn output_dialect(options: &RenderOptions) -> Result<Dialect, Failure> {
-    let dialect = options.dialect.dialect()?;
+    let dialect = options.dialect.dialect.dialect()?;
     if dialect.syntax().is_none() {
-        let message = "missing syntax; use `--syntax block` or `--syntax emoji`";
+        let message = "missing syntax; use `--dialect block` or `--dialect emoji`";
         return Err(Failure::Usage(message.to_owned()));
     }
     Ok(dialect)

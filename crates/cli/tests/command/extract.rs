@@ -104,17 +104,17 @@ fn calls_in_reasoning_are_not_counted() {
         // The opening of another model's reasoning.
         (
             format!("<think>{CALL}</think>{other}"),
-            &["--reasoning", "<t>", "</t>"],
+            &["--dialect", "reasoning=<t>,</t>"],
             &["b"],
         ),
         (
             format!("<t>{CALL}</t>{other}"),
-            &["--reasoning", "<t>", "</t>"],
+            &["--dialect", "reasoning=<t>,</t>"],
             &["b"],
         ),
         (
             format!("{CALL}</think>{other}"),
-            &["--in-reasoning"],
+            &["--dialect", "in-reasoning"],
             &["b"],
         ),
     ] {

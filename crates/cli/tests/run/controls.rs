@@ -162,7 +162,7 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
         "render calls.json",
         "render --as messages history.json",
         "render --as prompt --schema tools.json",
-        "render --as prompt --schema tools.toml --syntax emoji",
+        "render --as prompt --schema tools.toml --dialect emoji",
         "run reply.txt --tools tools.toml --yes",
         "run reply.txt --tools tools.toml --yes --json",
         "run reply.txt --tools tools.toml --yes --log log",

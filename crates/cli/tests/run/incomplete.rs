@@ -235,7 +235,7 @@ fn in_an_agent() {
     ] {
         let scene = Scene::with_tools("", TOOLS);
         let syntax: &[&str] = if reply == SWALLOWED_EMOJI {
-            &["--syntax", "emoji"]
+            &["--dialect", "emoji"]
         } else {
             &[]
         };

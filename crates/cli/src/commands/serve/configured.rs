@@ -45,6 +45,15 @@ impl Configured {
         if options.upstream.is_some() {
             configured.models.retain(|(_, model)| !model.has_server());
         }
+        if let Some(dialect) = &options.dialect {
+            for (_, model) in &mut configured.models {
+                *model = dialect.apply_to(model)?;
+            }
+            if !configured.models.iter().any(|(name, _)| name == "*") {
+                let others = dialect.apply_to(&Model::default())?;
+                configured.models.push(("*".to_owned(), others));
+            }
+        }
         problems.extend(configured.expand(environment));
         configuration.report(&problems, false)?;
         Ok(configured)

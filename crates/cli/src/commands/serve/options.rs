@@ -7,7 +7,7 @@ use clap::Args;
 use plaincall_config::{Node, Origin, SocketAddress};
 use serde_json::Value;
 
-use crate::options::absolute;
+use crate::options::{TaughtDialect, absolute};
 
 /// Serve the APIs of OpenAI and Anthropic, with tool calls, for models that only write text.
 ///
@@ -48,6 +48,11 @@ pub(crate) struct ServeOptions {
     /// on.
     #[arg(long, short, value_name = "URL")]
     pub(crate) upstream: Option<String>,
+
+    /// The dialect that the models at `--upstream` are taught, as for `ask`: `block` or `emoji`, and options after it, separated by
+    /// blanks. Default: the settings of the model, else `block`.
+    #[arg(long, value_name = "DIALECT", requires = "upstream")]
+    pub(crate) dialect: Option<TaughtDialect>,
 
     /// The address to listen on. Port 0 selects a free port. Default: `listen` in `[serve]`, else `127.0.0.1:8080`; if a
     /// model server is on this port or there are neither models nor `--upstream`, the first free port from 8080 to 8099;
