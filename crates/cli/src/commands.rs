@@ -128,7 +128,9 @@ pub(crate) enum Command {
 
 /// Returns the command line with all its options.
 pub fn command() -> clap::Command {
-    let mut command_line = Cli::command();
+    // The name of the option in the design of the parser's output.
+    let parse = |parse: clap::Command| parse.mut_arg("tools", |tools| tools.alias("schema"));
+    let mut command_line = Cli::command().mut_subcommand("parse", parse);
     command_line.build();
     command_line
 }

@@ -15,8 +15,8 @@ mod color;
 mod dialect;
 mod files;
 pub(crate) mod number;
-mod schema;
 mod session;
+mod tools;
 mod unclosed;
 
 pub(crate) use agent::{AgentOptions, absolute};
@@ -24,6 +24,6 @@ pub(crate) use color::Color;
 pub(crate) use dialect::{DialectOption, ReplyDialect, TaughtDialect, TeachingOptions};
 pub(crate) use files::FileOptions;
 pub(crate) use plaincall_config::{DialectOptions, SyntaxChoice};
-pub(crate) use schema::SchemaOption;
 pub(crate) use session::SessionOptions;
+pub(crate) use tools::ToolsOption;
 pub(crate) use unclosed::UnclosedChoice;

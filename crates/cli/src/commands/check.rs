@@ -11,7 +11,7 @@ use plaincall_syntax::Dialect;
 use plaincall_syntax::Span;
 use serde_json::{Value, json};
 
-use crate::options::{ReplyDialect, SchemaOption};
+use crate::options::{ReplyDialect, ToolsOption};
 use crate::output::Output;
 use crate::sanitize::sanitize;
 use crate::status::{Failure, Outcome, Status, print_error};
@@ -23,7 +23,7 @@ use crate::text::input::{Input, or_stdin, stop_at_end};
 ///
 /// Report every diagnostic with its line and column, near misses (text that looks like a marker but is not one), calls
 /// in other formats, and calls that `run` rejects: calls without an end marker and calls with circular dependencies.
-/// With `--schema`, also report unknown tools and missing or invalid arguments. Without it, problems that depend on the
+/// With `--tools`, also report unknown tools and missing or invalid arguments. Without it, problems that depend on the
 /// tool are warnings.
 ///
 /// The text is parsed as `run` parses it: `<think>` at the beginning starts reasoning, and a call without an end marker
@@ -57,7 +57,7 @@ pub(crate) struct CheckOptions {
     pub(crate) every_split: bool,
 
     #[command(flatten)]
-    pub(crate) schema: SchemaOption,
+    pub(crate) tools: ToolsOption,
 
     #[command(flatten)]
     pub(crate) dialect: ReplyDialect,
@@ -80,7 +80,7 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     }
     let dialect = options.dialect.text.dialect.dialect()?;
     let reply = options.dialect.of_reply()?;
-    let (tools, unclosed) = options.schema.load(Some(&options.files))?;
+    let (tools, unclosed) = options.tools.load(Some(&options.files))?;
     let run = RunSettings {
         dialect: &reply,
         tools: tools.as_ref(),

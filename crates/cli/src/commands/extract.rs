@@ -15,7 +15,7 @@ use plaincall_call::extract::Extractor;
 use crate::commands::extract::file::OutputFile;
 use crate::commands::extract::line::{Line, write_row};
 use crate::commands::extract::summary::Summary;
-use crate::options::{ReplyDialect, SchemaOption};
+use crate::options::{ReplyDialect, ToolsOption};
 use crate::status::{Failure, Outcome, Status, print_note};
 use crate::text::input::{Input, stop_at_end};
 
@@ -29,7 +29,7 @@ use crate::text::input::{Input, stop_at_end};
 ///
 /// Each call has `index`, `name`, `id`, `dependencies`, `arguments` (the text of a JSON object, or null if they are
 /// invalid), `syntax`, `termination`, `may_run`, `error` (why it may not run, or null), `codes` (of its diagnostics),
-/// `start` and `end` (byte offsets). With `--schema`, validate each call against its tool definition.
+/// `start` and `end` (byte offsets). With `--tools`, validate each call against its tool definition.
 ///
 /// Two names that end with `.parquet` are Parquet files, if this program has the feature `parquet`: one row for each row, and
 /// the columns of the input stay.
@@ -57,7 +57,7 @@ pub(crate) struct ExtractOptions {
     pub(crate) complete: bool,
 
     #[command(flatten)]
-    pub(crate) schema: SchemaOption,
+    pub(crate) tools: ToolsOption,
 
     #[command(flatten)]
     pub(crate) dialect: ReplyDialect,
@@ -66,7 +66,7 @@ pub(crate) struct ExtractOptions {
 pub(crate) fn extract(options: &ExtractOptions) -> Outcome {
     let dialect = options.dialect.of_reply()?;
     let texts = std::slice::from_ref(&options.input);
-    let (tools, unclosed) = options.schema.load(Some(texts))?;
+    let (tools, unclosed) = options.tools.load(Some(texts))?;
     let stop = stop_at_end(options.complete, false);
     let extractor = Extractor::new(&dialect, unclosed, tools.map(Arc::new), stop)?;
     let summary = match [&options.input, &options.to].map(|path| is_parquet(path)) {

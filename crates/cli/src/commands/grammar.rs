@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use plaincall_call::grammar::{Choice, Engine, GrammarOptions as Options, grammar};
 
-use crate::options::{DialectOption, DialectOptions, SchemaOption, SyntaxChoice};
+use crate::options::{DialectOption, DialectOptions, SyntaxChoice, ToolsOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, print_note};
 
@@ -37,7 +37,7 @@ pub(crate) struct GrammarOptions {
     raw: bool,
 
     #[command(flatten)]
-    schema: SchemaOption,
+    tools: ToolsOption,
 
     #[command(flatten)]
     dialect: DialectOption,
@@ -80,9 +80,9 @@ pub(crate) fn print(options: &GrammarOptions, output: &mut Output) -> Outcome {
     if options.ids {
         settings = settings.ids();
     }
-    let tools = options.schema.load(None)?.0.unwrap_or_default();
+    let tools = options.tools.load(None)?.0.unwrap_or_default();
     if tools.iter().next().is_none() && options.choice != ToolChoice::None {
-        let message = "missing tools; name a file with their definitions with `--schema`";
+        let message = "missing tools; name a file with their definitions with `--tools`";
         return Err(Failure::Usage(message.to_owned()));
     }
     let made = grammar(tools.iter(), &dialect, &settings);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::environment::Environment;
-use crate::options::{ReplyDialect, SchemaOption};
+use crate::options::{ReplyDialect, ToolsOption};
 use crate::output::Output;
 use crate::replacement::replace;
 use crate::runtime::block_on;
@@ -55,7 +55,7 @@ pub(crate) struct InspectOptions {
     pub(crate) page: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) schema: SchemaOption,
+    pub(crate) tools: ToolsOption,
 
     #[command(flatten)]
     pub(crate) dialect: ReplyDialect,
@@ -111,7 +111,7 @@ fn given(options: &InspectOptions) -> Result<Value, Failure> {
     let (dialect, no_reasoning) = (&options.dialect.text.dialect, options.dialect.no_reasoning);
     let files: Vec<PathBuf> = options.file.iter().cloned().collect();
     let (tools, unclosed) = options
-        .schema
+        .tools
         .load(Some(&files).filter(|it| !it.is_empty()).map(Vec::as_slice))?;
     let mut given = json!({});
     if let Some(file) = &options.file {

@@ -23,6 +23,11 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "--self-closing",
         "use `--dialect \"emoji self-closing\"`",
     ),
+    (
+        "check extract render grammar inspect",
+        "--schema",
+        "use `--tools`",
+    ),
     ("ask chat", "--keyed", "use `--dialect keyed`"),
     (
         "check extract render grammar run inspect",

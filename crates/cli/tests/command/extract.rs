@@ -77,7 +77,7 @@ fn definitions_and_the_key_of_the_text() {
     }});
     fs::write(folder.path().join("tools.json"), definition.to_string()).unwrap();
     let input = json!({"content": CALL}).to_string();
-    let options = ["--column", "content", "--schema", "tools.json"];
+    let options = ["--column", "content", "--tools", "tools.json"];
     let (status, rows, messages) = extract(folder.path(), input.as_bytes(), &options);
     assert_eq!(status, Some(0), "{messages}");
     assert_eq!(rows[0]["content"], "Look.\n\nDone.");

@@ -90,7 +90,7 @@ impl Writer {
             syntax: dialect.syntax(),
             dialect,
             options: options.dialect.dialect.clone(),
-            tools: options.schema.load(Some(&options.files))?.0,
+            tools: options.tools.load(Some(&options.files))?.0,
             is_complete: options.complete,
             count: 0,
         })
