@@ -6,7 +6,7 @@ use clap::Args;
 
 /// The files with tool definitions.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Tool definitions")]
+#[command(next_help_heading = "Definitions")]
 pub(crate) struct ToolsOption {
     /// A file with tool definitions: a `tools.toml` or JSON. May be repeated.
     ///
