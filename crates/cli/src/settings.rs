@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::environment::Environment;
 use crate::model_servers::ollama_host;
 use crate::options::{AgentOptions, FileOptions};
-use crate::status::Failure;
+use crate::status::{Failure, print_note};
 use crate::terminal::problems;
 use crate::tools_file;
 
@@ -370,9 +370,10 @@ fn from_variables(environment: &Environment) -> Result<Node, Failure> {
         let Some(at) = names.iter().position(|known| known == name) else {
             let known = names.iter().map(String::as_str);
             let near = did_you_mean(name, known.chain([USER_FILE, model::KEY]));
-            return Err(Failure::Configuration(format!(
-                "unknown variable `{name}`; see `plaincall config --schema` for the keys{near}"
-            )));
+            print_note(&format!(
+                "unknown variable `{name}`, which is ignored; see `plaincall config --schema` for the keys{near}"
+            ));
+            continue;
         };
         let Some(text) = environment.get(name) else {
             // An empty variable counts as unset.
