@@ -1,6 +1,10 @@
 //! The configuration of the gateway: its errors, the models that are served, and variables.
 
-use super::{Serving, configuration, plaincall, refused, repeating, replies};
+use std::fs;
+
+use serde_json::Value;
+
+use super::{EXAMPLE, Serving, answer, configuration, plaincall, refused, repeating, replies};
 
 #[test]
 fn errors_of_the_configuration() {
@@ -102,4 +106,32 @@ fn variables_set_keys_of_the_configuration() {
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(message.contains("PLAINCALL_SERVE_OPEN: "), "{message}");
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// With `--upstream`, the option teaches all models, also those with a table.
+#[test]
+fn a_dialect_is_taught() {
+    let call = r#""\ud83d\udee0\ufe0f[get_weather Paris]\n\ud83d\udee0\ufe0f[/end]""#;
+    let (folder, file) = configuration("[models.a]\nrepair_rounds = 0\n");
+    let replies = folder.path().join("replies.jsonl");
+    fs::write(&replies, format!("{call}\n")).unwrap();
+    let upstream = format!("replay:{}", replies.display());
+    for (options, is_call) in [(&["--dialect", "emoji"][..], true), (&[], false)] {
+        let options = [options, &["--config", &file]].concat();
+        let serving = Serving::start(&upstream, &options, &[]);
+        let request = fs::read_to_string(format!("{EXAMPLE}/request.json")).unwrap();
+        let mut request: Value = serde_json::from_str(&request).unwrap();
+        request["stream"] = false.into();
+        for model in ["a", "b"] {
+            request["model"] = model.into();
+            let body = request.to_string();
+            let (status, body) = answer(serving.ask("POST /v1/chat/completions", "", &body));
+            assert_eq!(status, "HTTP/1.1 200 OK", "{body}");
+            assert_eq!(
+                body.contains(r#""tool_calls":"#),
+                is_call,
+                "{model}: {body}"
+            );
+        }
+    }
 }
