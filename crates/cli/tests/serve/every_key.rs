@@ -165,3 +165,28 @@ fn a_model_without_a_server_cannot_be_asked() {
         "{notes}"
     );
 }
+
+/// A table for all models of the gateway does not change the models that need no table, and is no model itself.
+#[test]
+fn a_table_for_all_models_is_for_no_provider() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("replies.jsonl"), "\"Recorded.\"\n").unwrap();
+    for (table, model, expected) in [
+        (
+            "url = 'http://127.0.0.1:9/v1'",
+            "replay:replies.jsonl",
+            "Recorded.",
+        ),
+        ("keyed = true", "replay:replies.jsonl", "Recorded."),
+        ("keyed = true", "nothing", "unknown model `nothing`"),
+    ] {
+        let file = folder.path().join("config.toml");
+        fs::write(&file, format!("[models.'*']\n{table}\n")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall"));
+        command.env_clear().current_dir(folder.path());
+        command.args(["ask", "Hello?", "--model", model, "--config"]);
+        let output = command.arg(&file).output().unwrap();
+        let shown = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(shown.contains(expected), "{table}: {shown}");
+    }
+}
