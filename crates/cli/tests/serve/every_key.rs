@@ -166,7 +166,7 @@ fn a_model_without_a_server_cannot_be_asked() {
     );
 }
 
-/// A table for all models of the gateway does not change the models that need no table, and is no model itself.
+/// A table for all models of the gateway does not change models that need no table, and makes no name a model.
 #[test]
 fn a_table_for_all_models_is_for_no_provider() {
     let folder = tempfile::tempdir().unwrap();
