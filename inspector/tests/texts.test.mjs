@@ -130,7 +130,7 @@ test("`plaincall inspect` writes a page with its input", async () => {
   };
   try {
     const reply = Buffer.concat([Buffer.from(HOSTILE.join("\n")), Buffer.from([0xff])]);
-    await withPage({ address: await page(reply, "--syntax", "block") }, async (shownPage) => {
+    await withPage({ address: await page(reply, "--dialect", "block") }, async (shownPage) => {
       assert.match(await shownPage.locator("#reply-note").textContent(), new RegExp(`^${reply.length} bytes`));
       assert.equal(await shownPage.inputValue("[name=syntax]"), "block");
       assert.equal(await shownPage.locator("#calls").isVisible(), true);

@@ -57,7 +57,8 @@ fn run_all(runner: &Path, folder: &Path, programs: &str, task: &str) -> Result<(
         let mut gateway = Command::new(dist::command());
         gateway.args(["serve", "--listen", "127.0.0.1:0", "--upstream"]);
         gateway.arg(format!("replay:{}", replies.display()));
-        gateway.args(["--arguments", arguments]);
+        let configuration = self::folder().join(format!("{arguments}.toml"));
+        gateway.arg("--config").arg(configuration);
         Server::start(gateway, |line| {
             let mut words = line.split_whitespace();
             words.find(|word| word.starts_with("http://"))

@@ -16,6 +16,7 @@ use crate::{browser, dist, python, suites, tools};
 const EXAMPLE: &str = "examples/gateway";
 const COMPOSE: &str = "compose.yaml";
 const GATEWAYS: [&str; 2] = ["gateway-1", "gateway-2"];
+const CONFIGURATION: &str = "gateway.toml";
 /// Converts YAML to JSON.
 const CONVERT: &str = "import json, sys; from ruamel.yaml import YAML; json.dump(YAML(typ='safe').load(open(sys.argv[1])), sys.stdout)";
 
@@ -62,10 +63,23 @@ fn check_compose(root: &Path, example: &Path, program: &Path) -> Result<(), Stri
     let mut lines = manifest.lines();
     let rust = lines.find_map(|line| line.strip_prefix("rust-version = "));
     let rust = rust.unwrap_or_default().trim_matches('"');
+    let configuration = example.join(CONFIGURATION);
+    let mut shown = Command::new(program);
+    shown.args(["config", "--no-project", "--config"]);
+    step("configuration", shown.arg(&configuration))?;
+    let configuration = read(&configuration)?;
     let mut problems = Vec::new();
     let mut check = |is_right: bool, problem: String| {
         problems.extend((!is_right).then(|| format!("{COMPOSE}: {problem}")));
     };
+    for (_, secret) in configuration
+        .lines()
+        .filter_map(|line| line.split_once("/run/secrets/"))
+    {
+        let secret = secret.trim_end_matches('"');
+        let is_known = !compose["secrets"][secret]["file"].is_null();
+        check(is_known, format!("there is no secret {secret}"));
+    }
     for name in GATEWAYS {
         let gateway = &compose["services"][name];
         let build = |key| gateway["build"][key].as_str().unwrap_or_default();
@@ -85,10 +99,6 @@ fn check_compose(root: &Path, example: &Path, program: &Path) -> Result<(), Stri
                 is_known,
                 format!("`plaincall serve` has no option {option}"),
             );
-            if let Some((_, secret)) = word.split_once("/run/secrets/") {
-                let is_known = !compose["secrets"][secret]["file"].is_null();
-                check(is_known, format!("there is no secret {secret}"));
-            }
         }
     }
     for (name, service) in compose["services"].as_object().into_iter().flatten() {

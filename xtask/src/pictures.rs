@@ -28,7 +28,7 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
     let inspected = root.join("target/pictures/inspector.html");
     let mut inspect = Command::new(suites::plaincall());
     inspect.arg("inspect").arg(example.join("reply.txt"));
-    inspect.arg("--schema").arg(example.join("tools.json"));
+    inspect.arg("--tools").arg(example.join("tools.json"));
     inspect.arg("--page").arg(page);
     inspect.arg("--html").arg(&inspected);
     step("page of the inspector", &mut inspect)?;

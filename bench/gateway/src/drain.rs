@@ -75,19 +75,15 @@ async fn restarts(program: &str, nginx: &str, example: &Path, folder: &Path) -> 
         Ok(path.display().to_string())
     };
     let upstream = format!("http://{}/v1", model.address);
-    let secret = file("secret", "a secret of the gateways")?;
-    let keys = file("keys", KEY)?;
+    file("secret", "a secret of the gateways")?;
+    file("keys", KEY)?;
+    let text = "[serve]\nsecret_file = 'secret'\nkeys_file = 'keys'\n";
+    let configuration = file("config.toml", text)?;
     let arguments = |address: SocketAddr| {
-        let words = ["serve", "--listen", &address.to_string()].map(str::to_owned);
-        let files = [
-            "--upstream",
-            &upstream,
-            "--secret",
-            &secret,
-            "--keys",
-            &keys,
-        ];
-        words.into_iter().chain(files.map(str::to_owned)).collect()
+        let address = address.to_string();
+        let words = ["serve", "--listen", &address, "--upstream", &upstream];
+        let words = words.into_iter().chain(["--config", &configuration]);
+        words.map(str::to_owned).collect()
     };
     let mut gateways = [
         Server::start(program, arguments)?,

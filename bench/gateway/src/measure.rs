@@ -49,19 +49,9 @@ pub(crate) async fn measure(options: &Options) -> Result<(), String> {
     let bare = Server::start(&own, |address| {
         vec!["serve-bare".to_owned(), address.to_string(), url.clone()]
     })?;
-    let gateway = Server::start(&options.gateway, |address| {
-        let words = [
-            "serve",
-            "--upstream",
-            &url,
-            "--listen",
-            &address.to_string(),
-            // Otherwise, a call is held back until its end, and the model's pauses would count.
-            "--arguments",
-            "stream",
-        ];
-        words.map(str::to_owned).to_vec()
-    })?;
+    // Otherwise, a call is held back until its end, and the model's pauses would count.
+    let configuration = "[models.\"*\"]\narguments = \"stream\"\n";
+    let gateway = Server::gateway(&options.gateway, &url, configuration)?;
     let way = |name: &str, address, has_calls| Way {
         name: name.to_owned(),
         address,

@@ -27,6 +27,28 @@ impl Server {
         Self::start_at(program, free_address()?, arguments)
     }
 
+    /// Starts a gateway in front of a model server, with a configuration.
+    pub(crate) fn gateway(
+        program: impl Into<OsString>,
+        upstream: &str,
+        configuration: &str,
+    ) -> Result<Self, String> {
+        let name = format!("plaincall-bench-{}.toml", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let written = fs::write(&file, configuration);
+        written.map_err(|error| format!("{}: {error}", file.display()))?;
+        let path = file.display().to_string();
+        let gateway = Self::start(program, |address| {
+            let address = address.to_string();
+            let words = ["serve", "--upstream", upstream, "--listen", &address];
+            let words = words.into_iter().chain(["--config", &path]);
+            words.map(str::to_owned).collect()
+        });
+        // It was read before the gateway listened.
+        let _ = fs::remove_file(&file);
+        gateway
+    }
+
     /// Starts a program on this address.
     #[allow(
         clippy::disallowed_methods,

@@ -63,20 +63,8 @@ pub(crate) async fn soak(program: &str, time: Duration) -> Result<(), String> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let model = Arc::new(ModelServer::start(Vec::new()).await);
     let upstream = model.url();
-    let gateway = Server::start(program, |address| {
-        let words = [
-            "serve",
-            "--listen",
-            &address.to_string(),
-            "--upstream",
-            &upstream,
-            "--first-byte-timeout",
-            "300ms",
-            "--idle-timeout",
-            "300ms",
-        ];
-        words.map(str::to_owned).into()
-    })?;
+    let configuration = "[serve]\nfirst_byte_timeout = '300ms'\nidle_timeout = '300ms'\n";
+    let gateway = Server::gateway(program, &upstream, configuration)?;
     let begun = Instant::now();
     let files = gateway.files();
     let mut had = Had::default();

@@ -26,6 +26,7 @@ mod models;
 mod parse;
 mod probe;
 mod render;
+mod replaced_options;
 pub(crate) mod run;
 mod serve;
 mod sessions;
@@ -127,7 +128,9 @@ pub(crate) enum Command {
 
 /// Returns the command line with all its options.
 pub fn command() -> clap::Command {
-    let mut command_line = Cli::command();
+    // The name of the option in the design of the parser's output.
+    let parse = |parse: clap::Command| parse.mut_arg("tools", |tools| tools.alias("schema"));
+    let mut command_line = Cli::command().mut_subcommand("parse", parse);
     command_line.build();
     command_line
 }
@@ -167,8 +170,16 @@ const TIPS: [(&str, &str); 1] = [(
 /// The tip for a tools file without its option. `plaincall tools check` takes it as an argument, the other commands do not.
 const TOOLS_FILE: &str = "to name a tools file, use `--tools FILE`";
 
-/// Adds a tip to an error about a missing required option, or about a tools file.
+/// Adds a tip to an error about a missing required option, or about a tools file. For an option of an earlier version, returns an
+/// error that names its replacement.
 fn with_tip(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage)
+        && let Some((name, message)) = replaced_options::replacement(&usage.to_string(), option)
+        && let Some(command) = command().find_subcommand_mut(name)
+    {
+        return command.error(ErrorKind::UnknownArgument, message);
+    }
     let tip = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(missing)) => {
             let is_missing = |name: &str| missing.iter().any(|it| it.starts_with(name));

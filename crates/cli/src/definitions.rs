@@ -12,11 +12,11 @@ use plaincall_call::{ToolSet, definitions::read_tool_definitions};
 use plaincall_config::{Document, FileError, Location};
 use serde::de::IgnoredAny;
 
-use crate::options::SchemaOption;
+use crate::options::ToolsOption;
 use crate::status::Failure;
 use crate::tools_file::{self, invalid_file};
 
-impl SchemaOption {
+impl ToolsOption {
     /// Loads the tools, if a file is set, and the handling of calls without an end marker. `texts` are the other files
     /// that the command reads, if any. Prints errors to standard error.
     pub(crate) fn load(
@@ -24,7 +24,7 @@ impl SchemaOption {
         texts: Option<&[PathBuf]>,
     ) -> Result<(Option<ToolSet>, Unclosed), Failure> {
         let mut unclosed = Unclosed::default();
-        if self.schema.is_empty() {
+        if self.tools.is_empty() {
             return Ok((None, unclosed));
         }
         if let Some(texts) = texts {
@@ -33,7 +33,7 @@ impl SchemaOption {
         let mut set = ToolSet::default();
         let mut files: HashMap<String, &Path> = HashMap::new();
         let mut has_tools_file = false;
-        for path in &self.schema {
+        for path in &self.tools {
             let found = load(path)?;
             has_tools_file |= found.rules.is_some();
             if found.unclosed == Unclosed::Run {
@@ -63,8 +63,8 @@ impl SchemaOption {
         let standard = Path::new("-");
         let count = |paths: &[PathBuf]| paths.iter().filter(|path| *path == standard).count();
         let is_text = texts.is_empty() || count(texts) > 0;
-        if count(&self.schema) + usize::from(is_text) > 1 && count(&self.schema) > 0 {
-            let message = "the texts and `--schema` cannot both come from standard input; name a file for one of them";
+        if count(&self.tools) + usize::from(is_text) > 1 && count(&self.tools) > 0 {
+            let message = "the texts and `--tools` cannot both come from standard input; name a file for one of them";
             return Err(Failure::Usage(message.to_owned()));
         }
         Ok(())

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use plaincall_config::settings::MAX_REQUESTS;
 use plaincall_gateway::Secret;
 use plaincall_gateway::server::KeyLimits;
 
@@ -15,9 +16,6 @@ use crate::tools_file;
 const MIN_LENGTH: usize = 16;
 /// How to make a key or a secret.
 const HOW_TO_MAKE: &str = "to make one, use `openssl rand -hex 32`";
-
-/// The highest limit of a key.
-pub(crate) const MAX_LIMIT: u32 = 1_000_000;
 
 /// Text with keys or a secret.
 pub(crate) struct Source {
@@ -108,7 +106,7 @@ impl Source {
                             // The word may be part of a key, so it is not quoted.
                             let name = name.ok_or_else(|| {
                                 Failure::Usage(format!(
-                                    "{}:{number}:{column}: expected `requests=N` or `rate=N` after the key, each at most once, with N from 1 to {MAX_LIMIT}",
+                                    "{}:{number}:{column}: expected `requests=N` or `rate=N` after the key, each at most once, with N from 1 to {MAX_REQUESTS}",
                                     self.name
                                 ))
                             })?;
@@ -130,7 +128,7 @@ impl Source {
     fn empty(&self, what: &str) -> Failure {
         let name = &self.name;
         let instead = if self.is_file {
-            "omit the option"
+            "do not name the file"
         } else {
             "unset it"
         };
@@ -147,6 +145,6 @@ fn set_limit<'w>(limits: &mut KeyLimits, word: &'w str) -> Option<&'w str> {
         _ => return None,
     };
     let number = number.parse().ok();
-    *limit = Some(number.filter(|number| (1..=MAX_LIMIT).contains(number))?);
+    *limit = Some(number.filter(|number| (1..=MAX_REQUESTS).contains(number))?);
     Some(name)
 }

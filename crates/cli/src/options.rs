@@ -12,18 +12,18 @@
 
 mod agent;
 mod color;
+mod dialect;
 mod files;
 pub(crate) mod number;
-mod schema;
 mod session;
-mod teaching;
+mod tools;
 mod unclosed;
 
-pub(crate) use agent::AgentOptions;
+pub(crate) use agent::{AgentOptions, absolute};
 pub(crate) use color::Color;
+pub(crate) use dialect::{DialectOption, ReplyDialect, TaughtDialect, TeachingOptions};
 pub(crate) use files::FileOptions;
 pub(crate) use plaincall_config::{DialectOptions, SyntaxChoice};
-pub(crate) use schema::SchemaOption;
 pub(crate) use session::SessionOptions;
-pub(crate) use teaching::TeachingOptions;
+pub(crate) use tools::ToolsOption;
 pub(crate) use unclosed::UnclosedChoice;

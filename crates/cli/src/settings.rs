@@ -1,4 +1,4 @@
-//! The settings of `ask` and `chat`, merged from the configuration of user and project, the environment and the
+//! The settings of all commands, merged from the configuration of user and project, the environment and the
 //! options.
 //!
 //! The project configuration comes from the author of the project. Until it is [trusted](trust), most of it is ignored.
@@ -16,13 +16,13 @@ use plaincall::process::CALL_VARIABLES;
 use plaincall_agent::AgentLimits;
 use plaincall_call::names::did_you_mean;
 use plaincall_config::settings::{Layers, Mcp, NamedAgent, Settings, read_settings, variables};
-use plaincall_config::{Document, Node, Origin, dotted};
+use plaincall_config::{Document, Location, Node, Origin, dotted};
 use serde_json::{Value, json};
 
 use crate::environment::Environment;
 use crate::model_servers::ollama_host;
 use crate::options::{AgentOptions, FileOptions};
-use crate::status::Failure;
+use crate::status::{Failure, print_note};
 use crate::terminal::problems;
 use crate::tools_file;
 
@@ -213,16 +213,24 @@ impl Configuration {
         Ok(())
     }
 
-    /// Checks the agents that agents have as tools. Prints the problems, each at its place in its file.
+    /// Checks the agents that agents have as tools. Prints the problems.
     fn check_agents(&self, is_about_project: bool) -> Result<(), Failure> {
-        let problems = self.settings.agent_problems();
+        self.report(&self.settings.agent_problems(), is_about_project)
+    }
+
+    /// Prints problems, each at its place in its file. With `is_about_project`, those of the project's file do not fail.
+    pub(crate) fn report(
+        &self,
+        problems: &[(Location, String)],
+        is_about_project: bool,
+    ) -> Result<(), Failure> {
         let project = self.project.as_ref();
         let project = project.map(|project| (&project.name, &project.text, is_about_project));
         let user = self.user_text.as_ref();
         let files = user.map(|(name, text)| (name, text, false)).into_iter();
         for (name, text, is_ignored) in files.chain(project) {
             let mut document = Document::toml(name.as_str(), text.as_str());
-            for (location, message) in &problems {
+            for (location, message) in problems {
                 let origin = self.origin(location.pointer());
                 if matches!(origin, Origin::File { file, .. } if **file == **name) {
                     document.problem(location, message.as_str());
@@ -362,9 +370,10 @@ fn from_variables(environment: &Environment) -> Result<Node, Failure> {
         let Some(at) = names.iter().position(|known| known == name) else {
             let known = names.iter().map(String::as_str);
             let near = did_you_mean(name, known.chain([USER_FILE, model::KEY]));
-            return Err(Failure::Configuration(format!(
-                "unknown variable `{name}`; see `plaincall config --schema` for the keys{near}"
-            )));
+            print_note(&format!(
+                "unknown variable `{name}`, which is ignored; see `plaincall config --schema` for the keys{near}"
+            ));
+            continue;
         };
         let Some(text) = environment.get(name) else {
             // An empty variable counts as unset.
@@ -382,10 +391,12 @@ fn from_variables(environment: &Environment) -> Result<Node, Failure> {
                 Err(problems) => Err(problems.into_iter().next().unwrap_or_default().1),
             }
         };
-        // If the key does not accept text, try a number.
-        let single = match text.parse::<u64>() {
-            Ok(number) => read(text.into()).or_else(|_| read(number.into())),
-            Err(_) => read(text.into()),
+        // If the key does not accept text, try a number or a boolean.
+        let other = serde_json::from_str::<Value>(text).ok();
+        let other = other.filter(|value| value.is_u64() || value.is_boolean());
+        let single = match other {
+            Some(other) => read(text.into()).or_else(|_| read(other)),
+            None => read(text.into()),
         };
         let problem = |problem| Failure::Configuration(format!("{name}: {problem}"));
         layer.overlay(single.map_err(problem)?);

@@ -106,7 +106,7 @@ fn inputs() {
     assert_eq!(tools[0]["name"], "Look");
     assert_eq!(tools[0]["annotations"]["readOnlyHint"], true);
     assert_eq!(tools[0]["inputSchema"]["required"], json!(["at"]));
-    let found = shown(&["reply.txt", "--syntax", "block", "--key", "k1"], b"");
+    let found = shown(&["reply.txt", "--dialect", "block key=k1"], b"");
     assert_eq!(found["settings"]["dialect"]["syntax"], "block");
     assert_eq!(found["settings"]["dialect"]["key"], "k1");
     let found = shown(&["reply.txt", "--no-reasoning"], b"");
@@ -177,14 +177,6 @@ fn mistakes() {
         assert_eq!(inspected.status, Some(status), "{inspected:?}");
         assert!(inspected.stderr.contains(message), "{inspected:?}");
     }
-    let arguments = [
-        "-",
-        "--page",
-        "page.html",
-        "--syntax",
-        "emoji",
-        "--start-prefix",
-        "@",
-    ];
+    let arguments = ["-", "--page", "page.html", "--dialect", "emoji start=@"];
     assert_eq!(inspect(path, &arguments, &[], b"").status, Some(2));
 }

@@ -10,6 +10,9 @@ use std::path::Path;
 
 use snapbox::{Data, assert_data_eq};
 
+/// The highest number of options, and of places where an option can be used.
+const MOST_OPTIONS: (usize, usize) = (92, 185);
+
 /// With `SNAPSHOTS=overwrite` it writes the page instead of comparing it.
 fn check(page: &str, text: &str) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
@@ -83,6 +86,36 @@ fn the_packages_have_every_key_of_a_model() {
         };
         assert_eq!(names.map(snake).collect::<BTreeSet<_>>(), keys, "{file}");
     }
+}
+
+/// The options of all commands, apart from those of every command, and how often each is in the help.
+#[test]
+fn there_are_few_options() {
+    fn count<'c>(command: &'c clap::Command, names: &mut Vec<&'c str>) {
+        let own = command.get_arguments();
+        let own = own.filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
+        names.extend(own.filter_map(clap::Arg::get_long));
+        let below = command.get_subcommands();
+        below.for_each(|command| count(command, names));
+    }
+    let root = plaincall_cli::command();
+    let mut names = Vec::new();
+    count(&root, &mut names);
+    let is_built_in = |name: &&str| ["help", "version"].contains(name);
+    names.retain(|name| !is_built_in(name));
+    let distinct: BTreeSet<&str> = names.iter().copied().collect();
+    let (distinct, places) = (distinct.len(), names.len());
+    assert!(distinct <= MOST_OPTIONS.0, "{distinct} options");
+    assert!(places <= MOST_OPTIONS.1, "options in {places} places");
+}
+
+#[test]
+fn the_help_of_serve_is_short() {
+    let mut root = plaincall_cli::command();
+    let serve = root.find_subcommand_mut("serve").unwrap();
+    let help = serve.render_long_help().to_string();
+    let words = help.split_whitespace().count();
+    assert!(words <= 800, "{words} words");
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod agreement;
 mod approvals;
 mod controls;
 mod crash;
-mod documents;
+pub(crate) mod documents;
 mod echoes;
 mod examples;
 mod incomplete;

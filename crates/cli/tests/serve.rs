@@ -7,6 +7,8 @@
 
 mod client;
 mod coding_agents;
+mod configured;
+mod documents;
 mod every_key;
 mod key_limits;
 mod reload;
@@ -21,6 +23,7 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// The example of the README.
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gateway");
@@ -43,11 +46,27 @@ fn replies() -> String {
     format!("replay:{EXAMPLE}/replies.jsonl")
 }
 
+/// Writes a configuration. Returns its folder, and its path.
+fn configuration(text: &str) -> (TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap().to_owned();
+    (folder, file)
+}
+
 impl Serving {
     fn start(upstream: &str, options: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = plaincall();
         command.args(["--listen", "127.0.0.1:0", "--upstream", upstream]);
         Self::of(command.args(options).envs(environment.iter().copied()))
+    }
+
+    /// Starts it with a configuration, and recorded replies for all models without a server.
+    fn configured(text: &str) -> (TempDir, Self) {
+        let (folder, file) = configuration(text);
+        let serving = Self::start(&replies(), &["--config", &file], &[]);
+        (folder, serving)
     }
 
     fn of(command: &mut Command) -> Self {
@@ -259,33 +278,19 @@ fn silent() -> (String, mpsc::Receiver<String>) {
 
 #[test]
 fn how_it_ends() {
-    let delay = "--drain-delay";
-    let wait = "--drain-timeout";
     let refused = Some("HTTP/1.1 503 Service Unavailable");
-    // Options, signals, the exit status, and the response to the request that is in progress.
-    for (options, signals, status, response) in [
-        (
-            &[delay, "0", wait, "50ms"][..],
-            &[Signal::TERM][..],
-            Some(1),
-            refused,
-        ),
-        (
-            &[delay, "1h", wait, "50ms"],
-            &[Signal::INT],
-            Some(1),
-            refused,
-        ),
-        (
-            &[delay, "1h"],
-            &[Signal::TERM, Signal::INT],
-            Some(130),
-            None,
-        ),
-        (&[wait, "1h"], &[Signal::INT, Signal::TERM], Some(143), None),
+    let (at_once, long) = ("drain_delay = 0", "drain_delay = '1h'");
+    let (short, patient) = ("drain_timeout = '50ms'", "drain_timeout = '1h'");
+    // Settings, signals, the exit status, and the response to the request that is in progress.
+    for (settings, signals, status, response) in [
+        (&[at_once, short][..], &[Signal::TERM][..], Some(1), refused),
+        (&[long, short], &[Signal::INT], Some(1), refused),
+        (&[long], &[Signal::TERM, Signal::INT], Some(130), None),
+        (&[patient], &[Signal::INT, Signal::TERM], Some(143), None),
     ] {
         let (upstream, requests) = silent();
-        let mut serving = Serving::start(&upstream, options, &[]);
+        let (_folder, file) = configuration(&format!("[serve]\n{}", settings.join("\n")));
+        let mut serving = Serving::start(&upstream, &["--config", &file], &[]);
         let body = r#"{"messages":[]}"#;
         let mut asked = serving.ask("POST /v1/chat/completions", "", body);
         while !requests.recv().unwrap().starts_with("POST") {}
@@ -300,20 +305,20 @@ fn how_it_ends() {
         let mut answer = String::new();
         let _ = asked.read_to_string(&mut answer);
         match response {
-            Some(_) => assert_eq!(answer.lines().next(), response, "{options:?}"),
+            Some(_) => assert_eq!(answer.lines().next(), response, "{settings:?}"),
             // In any order of shutdown, there is no successful response.
             None => assert!(!answer.contains("200 OK"), "{answer}"),
         }
         let (found, lines, notes) = serving.ended();
-        assert_eq!(found, status, "{options:?} {notes}");
+        assert_eq!(found, status, "{settings:?} {notes}");
         // A truncated request has a line too.
-        assert_eq!(lines.len(), 1, "{options:?} {lines:?}");
+        assert_eq!(lines.len(), 1, "{settings:?} {lines:?}");
     }
 }
 
 #[test]
 fn it_announces_its_end_and_still_answers() {
-    let serving = Serving::start(&replies(), &["--drain-delay", "2s"], &[]);
+    let (_folder, serving) = Serving::configured("[serve]\ndrain_delay = '2s'");
     serving.signal(Signal::TERM);
     loop {
         let (status, body) = answer(serving.ask("GET /ready", "", ""));
@@ -341,9 +346,6 @@ fn startup_errors() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap().to_string();
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("models.toml");
-    fs::write(&path, "[models.a]\nsyntx = 1\n").unwrap();
-    let models = path.to_str().unwrap();
     let lines = folder.path().join("replies.jsonl");
     fs::write(&lines, "\"Yes.\"\nHello\n").unwrap();
     let lines = format!("replay:{}", lines.display());
@@ -361,7 +363,6 @@ fn startup_errors() {
             "to allow this, use `--open`",
             2,
         ),
-        ("", &["--start-prefix", "!"], "too short", 2),
         (
             "",
             &["--listen", "192.0.2.1:1", "--open"],
@@ -375,30 +376,24 @@ fn startup_errors() {
             1,
         ),
         ("", &["--keys", "/nowhere"], "cannot read /nowhere: ", 1),
-        ("", &["--models", "/nowhere"], "/nowhere", 1),
-        ("", &["--models", models], "did you mean `syntax`?", 1),
-        ("", &["--models", models], "models.toml:2:1", 1),
-        ("", &["--cors", "https://a/"], "did you mean https://a?", 2),
-        ("", &["--max-body", "1k"], "a size above 0: bytes", 2),
-        ("", &["--idle-timeout", "0"], "a duration above 0", 2),
-        ("", &["--retries", "11"], "11 is not in", 2),
+        ("", &["--config", "/nowhere"], "cannot read /nowhere: ", 1),
+        (
+            "",
+            &["--syntax", "emoji"],
+            "`--syntax` was removed: use `--dialect` with `--upstream`, or set `syntax` in a table `[models.NAME]`",
+            2,
+        ),
         (
             "localhost:11434",
             &free,
             "did you mean http://localhost:11434?",
             2,
         ),
-        ("", &["--listen", "8090"], "did you mean 127.0.0.1:8090?", 2),
+        ("", &["--listen", "8090"], "such as 127.0.0.1:8090", 2),
         (
             "",
             &["--listen", "localhost:8091"],
-            "did you mean 127.0.0.1:8091?",
-            2,
-        ),
-        (
-            "",
-            &["--syntax", "emoji", "--end-prefix", "X"],
-            "`--end-prefix` is a marker of the block syntax",
+            "such as 127.0.0.1:8091",
             2,
         ),
         ("http://me:word@a/v1", &free, "a user name or a password", 2),
@@ -426,18 +421,21 @@ fn a_source_of_keys_that_holds_none_is_refused() {
     };
     let (empty, short) = (file("empty", " \n\n"), file("short", "fifteen bytes..\n"));
     let upstream = ["--upstream", "http://127.0.0.1:1/v1"];
-    for (option, file, words) in [
-        ("--keys", &empty, "empty has no key; add one"),
+    let model = "[models.a]\nurl = 'http://127.0.0.1:1/v1'\nkey_file";
+    for (key, file, words) in [
+        ("[serve]\nkeys_file", &empty, "empty has no key; add one"),
         (
-            "--keys",
+            "[serve]\nkeys_file",
             &short,
             "short:1:1: this key has only 7 characters",
         ),
-        ("--upstream-key", &empty, "empty has no key"),
-        ("--secret", &empty, "empty has no secret"),
-        ("--secret", &short, "has only 15 bytes"),
+        (model, &empty, "empty has no key"),
+        ("[serve]\nsecret_file", &empty, "empty has no secret"),
+        ("[serve]\nsecret_file", &short, "has only 15 bytes"),
     ] {
-        let (message, status) = refused(&[&upstream[..], &[option, file]].concat());
+        let (_folder, configuration) = configuration(&format!("{key} = '{file}'"));
+        let upstream: &[&str] = if key == model { &[] } else { &upstream };
+        let (message, status) = refused(&[upstream, &["--config", &configuration]].concat());
         assert!(message.contains(words), "{message}");
         assert_eq!(status, Some(2), "{message}");
     }
@@ -556,8 +554,8 @@ fn without_certificates() {
         ("SSL_CERT_FILE", "/dev/null"),
         ("SSL_CERT_DIR", "/nonexistent"),
     ];
-    let options = ["--drain-delay", "0"];
-    let serving = Serving::start("http://127.0.0.1:1/v1", &options, &none);
+    let (_folder, file) = configuration("[serve]\ndrain_delay = 0");
+    let serving = Serving::start("http://127.0.0.1:1/v1", &["--config", &file], &none);
     serving.end();
     let mut command = plaincall();
     command.args(["--listen", "127.0.0.1:0", "--upstream"]);

@@ -6,7 +6,10 @@
     reason = "the comments are the help of independent options"
 )]
 
+use std::str::FromStr;
+
 use plaincall_call::SyntaxOption;
+use plaincall_call::names::did_you_mean;
 use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
 
@@ -173,4 +176,85 @@ impl DialectOptions {
             dialect
         }
     }
+}
+
+/// The names of the options in the notation of a dialect. Those with `=` have a value.
+const WORDS: [&str; 13] = [
+    "block",
+    "emoji",
+    "auto",
+    "start=",
+    "end=",
+    "arg=",
+    "anywhere",
+    "strict",
+    "self-closing",
+    "escaped",
+    "key=",
+    "reasoning=",
+    "in-reasoning",
+];
+
+impl FromStr for DialectOptions {
+    type Err = String;
+
+    /// Reads the notation of `spec/README.md`: a syntax, and options after it, separated by blanks.
+    ///
+    /// # Errors
+    /// Returns a sentence about the first word that is wrong.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut options = Self::default();
+        for word in text.split_whitespace() {
+            let (name, value) = match word.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (word, None),
+            };
+            let syntax = match name {
+                "block" => Some(SyntaxChoice::Block),
+                "emoji" => Some(SyntaxChoice::Emoji),
+                "auto" => Some(SyntaxChoice::Auto),
+                _ => None,
+            };
+            match (name, value.map(str::to_owned)) {
+                (_, None) if syntax.is_some() => {
+                    if options.syntax.is_some() {
+                        return Err(format!("`{word}` is a second syntax; remove one"));
+                    }
+                    options.syntax = syntax;
+                }
+                ("start", Some(marker)) => options.start_prefix = Some(marker),
+                ("end", Some(marker)) => options.end_prefix = Some(marker),
+                ("arg", Some(marker)) => options.arg_prefix = Some(marker),
+                ("key", Some(key)) => options.key = Some(key),
+                ("reasoning", Some(markers)) => {
+                    let markers = markers.split_once(',');
+                    let markers = markers.ok_or_else(|| {
+                        format!("`{word}` has no comma: use `reasoning=OPEN,CLOSE`")
+                    })?;
+                    options.reasoning = Some(vec![markers.0.to_owned(), markers.1.to_owned()]);
+                }
+                ("anywhere", None) => options.markers = MarkerPlaces::Anywhere,
+                ("strict", None) => options.strict = true,
+                ("self-closing", None) => options.self_closing = true,
+                ("escaped", None) => options.escaped = true,
+                ("in-reasoning", None) => options.in_reasoning = true,
+                (_, value) => return Err(unknown(word, name, value.is_some())),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Returns the error for an unknown word.
+fn unknown(word: &str, name: &str, has_value: bool) -> String {
+    let with_value = format!("{name}=");
+    if !has_value && WORDS.contains(&with_value.as_str()) {
+        return format!("`{word}` needs a value: use `{with_value}VALUE`");
+    }
+    if has_value && WORDS.contains(&name) {
+        return format!("`{name}` takes no value: use `{name}` instead of `{word}`");
+    }
+    let near = did_you_mean(word, WORDS);
+    let words = WORDS.join(" ");
+    format!("unknown option `{word}`{near}; the options of a dialect are {words}")
 }

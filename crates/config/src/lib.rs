@@ -4,8 +4,8 @@
 //! - [`Document`]: a TOML file, or a JSON file with comments, as a tree of [`Node`]s. Its parts are deserialized with serde. It
 //!   collects all [`FileDiagnostic`]s; an invalid value counts as absent.
 //! - [`Node`]: a value with its spans and its [`Origin`]; [`Node::overlay`] merges layers.
-//! - [`Time`], [`TimeOrZero`], [`Size`], [`OneOrMore`], [`AsText`]: fields with the same grammar in all files, options and
-//!   variables. An error of a type's `Deserialize` or `TryFrom` is the phrase after "it must be".
+//! - [`Time`], [`TimeOrZero`], [`Size`], [`SocketAddress`], [`OneOrMore`], [`AsText`]: fields with the same grammar in all
+//!   files, options and variables. An error of a type's `Deserialize` or `TryFrom` is the phrase after "it must be".
 //! - [`settings`]: the types of `config.toml` and `plaincall.toml`. [`tools`]: those of `tools.toml`. [`servers`]: those of a
 //!   file with MCP servers. [`secret`]: output without secrets.
 //! - A location in a document is a JSON Pointer: `/tools/search/retry/attempts`. [`child`] appends to one.
@@ -49,4 +49,4 @@ pub use dialect_options::{DialectOptions, MarkerPlaces, SyntaxChoice};
 pub use document::{Document, Location};
 pub use error::{FileDiagnostic, FileError};
 pub use node::{Node, Origin, Value, child, dotted};
-pub use values::{AsText, OneOrMore, Size, Time, TimeOrZero};
+pub use values::{AsText, OneOrMore, Size, SocketAddress, Time, TimeOrZero};

@@ -1,4 +1,4 @@
-//! The settings of `ask` and `chat`: the user's `config.toml` and a project's `plaincall.toml`. The comments on these types
+//! The settings of all commands: the user's `config.toml` and a project's `plaincall.toml`. The comments on these types
 //! become docs/configuration.md.
 
 #![allow(
@@ -13,6 +13,7 @@ mod model;
 mod model_name;
 mod paths;
 mod reference;
+mod serve;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -25,11 +26,11 @@ pub use layers::{Layers, untrusted};
 pub use measured::measured_models;
 pub use model::{
     Api, ArgumentMode, Constrain, MAX_REPAIR_ROUNDS, Model, Reasoning, Syntax, ToolMode,
-    read_models,
 };
 pub use model_name::KeySource;
 pub use paths::FilePath;
 pub use reference::{reference, schema, variables};
+pub use serve::{MAX_REQUESTS, Serve};
 
 use crate::Time;
 use crate::servers::ServerTable;
@@ -68,6 +69,12 @@ pub struct Settings {
 
     /// Models, by the names that you use for them.
     pub models: BTreeMap<String, Model>,
+
+    /// The gateway, `plaincall serve`. Not allowed in a project's file, which `serve` does not read.
+    ///
+    /// SIGHUP reloads `models`, the tables of the models, `keys_file`, `key_requests` and `key_rate`. Changes of other keys take
+    /// effect when the gateway is restarted. A size is a number of bytes, or a number with a unit: `"64 KiB"`, `"1 GiB"`.
+    pub serve: Serve,
 
     /// Named agents, for `plaincall ask --agent NAME` and `plaincall chat --agent NAME`. The values of an agent replace those
     /// of the files and of environment variables; options replace those of the agent. An agent that sets one of `tools`,

@@ -1,5 +1,6 @@
 //! Common types of fields: durations and sizes, and lists and texts with a short form.
 
+use core::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -57,6 +58,12 @@ pub struct TimeOrZero(pub Duration);
 #[schemars(inline, with = "AsText", extend("type" = ["string", "integer"], "format" = "size"))]
 pub struct Size(pub usize);
 
+/// An IP address and a port, such as `127.0.0.1:8080`. Host names are invalid, because they may have several addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(try_from = "AsText")]
+#[schemars(inline, with = "String")]
+pub struct SocketAddress(pub SocketAddr);
+
 /// Splits off the unit and returns the number and the factor. Without a unit, the factor is `base`.
 fn split<'t, F: Copy>(text: &'t str, units: &[(&str, F)], base: F) -> (&'t str, F) {
     let unit = |(unit, factor): &(&str, F)| Some((text.strip_suffix(unit)?.trim_end(), *factor));
@@ -110,7 +117,41 @@ from_text!(Time, TIME, |text| time(text).filter(|time| !time.is_zero()));
 from_text!(TimeOrZero, TIME_OR_ZERO, time);
 from_text!(Size, SIZE, |text| size(text).filter(|size| *size > 0));
 
+impl FromStr for SocketAddress {
+    type Err = String;
+
+    /// # Errors
+    /// Returns the phrase after "it must be".
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self).map_err(|_| {
+            let port = text.rsplit(':').next().unwrap_or_default();
+            let port = port.parse::<u16>().unwrap_or(8080);
+            format!("an IP address and a port, such as 127.0.0.1:{port}")
+        })
+    }
+}
+
+impl TryFrom<AsText> for SocketAddress {
+    type Error = String;
+
+    fn try_from(text: AsText) -> Result<Self, Self::Error> {
+        text.0.parse()
+    }
+}
+
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
 impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        TimeOrZero(self.0).serialize(serializer)
+    }
+}
+
+impl Serialize for TimeOrZero {
     /// Formats the value with the longest unit that fits.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let time = self.0.as_millis();

@@ -12,12 +12,14 @@ use plaincall_call::Unclosed;
 use plaincall_config::FileError;
 use plaincall_config::secret::Address;
 use plaincall_config::settings::{
-    Api, ArgumentMode, Model, Reasoning, Syntax, ToolMode, read_settings,
+    Api, ArgumentMode, Model, Reasoning, Settings, Syntax, ToolMode, read_settings,
 };
 
-/// Reads a file of models without any environment variable.
+/// Reads the models of a file, each on top of these settings.
 fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, Model)>, FileError> {
-    plaincall_config::settings::read_models(file, text, all, &|_| None)
+    let layer = read_settings(file, text, None)?;
+    let models = layer.read::<Settings>().unwrap().models.into_iter();
+    Ok(models.map(|(name, own)| (name, own.over(all))).collect())
 }
 
 /// Checks the effect of one table with these lines, over the settings for all models.
@@ -157,9 +159,6 @@ fn every_key_of_a_model() {
         over(&all, lines, &expected);
     }
     assert_eq!(read_models("", "", &none()).unwrap(), []);
-    let several = read_models("", "[models]\nb = {}\n[models.a]\nkeyed = true\n", &none()).unwrap();
-    let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["b", "a"]);
     // A resumed conversation keeps its prompt, even if the model's table has changed.
     let now = Model {
         url: Some(Address("http://a".to_owned())),
@@ -275,7 +274,11 @@ fn problems_of_models() {
             (2, 9),
             "`keyed` is true; it must be a table",
         ),
-        ("[model.a]\n", (1, 2), "did you mean `models`?"),
+        (
+            "[model.a]\n",
+            (1, 2),
+            "the table of a model is `[models.NAME]`",
+        ),
         (
             "models = 7\n",
             (1, 10),
@@ -288,6 +291,18 @@ fn problems_of_models() {
             "duplicate key `keyed`",
         ),
         ("[models.a]\nkeyed = \n", (2, 9), ""),
+        ("[models.a]\nurl = 'a'", (2, 1), "must begin with `http://`"),
+        ("[models.a]\nkey_env = 'SET'", (2, 1), "requires `url`"),
+        (
+            "[models.a]\nurl = 'http://a'\nkey_env = 'SET'\nkey_file = 'a'",
+            (4, 1),
+            "cannot both be set",
+        ),
+        (
+            "[models.a]\nmax_body = 1",
+            (2, 1),
+            "unknown key `max_body`: it belongs in the table `[serve]`",
+        ),
     ] {
         let error = read_models("models.toml", text, &Model::default()).unwrap_err();
         let [problem] = error.problems.as_slice() else {
@@ -302,6 +317,66 @@ fn problems_of_models() {
     }
     let two = read_models("", "[models.a]\nx = 1\nkeyed = 1", &Model::default());
     assert_eq!(two.unwrap_err().problems.len(), 2);
+}
+
+#[test]
+fn problems_of_the_gateway() {
+    for (text, position, words) in [
+        (
+            "[serve]\nsyntax = 'emoji'",
+            (2, 1),
+            "unknown key `syntax`: it belongs in a table `[models.NAME]`; `[models.\"*\"]` is for all models",
+        ),
+        (
+            "[serve]\nupstream = 'http://a'",
+            (2, 1),
+            "use `url` in a table `[models.NAME]`",
+        ),
+        ("[serve]\nkeys = 'a'", (2, 1), "did you mean `keys_file`?"),
+        (
+            "[serve]\nsystem = 'a'",
+            (2, 1),
+            "it belongs at the top level, above all tables",
+        ),
+        ("[serve]\nlisen = 'a'", (2, 1), "did you mean `listen`?"),
+        (
+            "listen = '127.0.0.1:1'",
+            (1, 1),
+            "it belongs in the table `[serve]`",
+        ),
+        (
+            "[serve]\nlisten = 8090",
+            (2, 10),
+            "an IP address and a port, such as 127.0.0.1:8090",
+        ),
+        (
+            "[serve]\nlisten = 'localhost:8091'",
+            (2, 10),
+            "such as 127.0.0.1:8091",
+        ),
+        ("[serve]\nmax_body = '1k'", (2, 12), "a size above 0: bytes"),
+        ("[serve]\nidle_timeout = 0", (2, 16), "a duration above 0"),
+        ("[serve]\nretries = 11", (2, 1), "must be at most 10"),
+        ("[serve]\nkey_rate = 0", (2, 12), "at least 1"),
+        (
+            "[serve]\nmax_requests = 1000001",
+            (2, 1),
+            "must be at most 1000000",
+        ),
+        (
+            "[serve]\nmax_bodies = '1 MiB'",
+            (2, 1),
+            "it must be at least `max_body`, 33554432 bytes",
+        ),
+    ] {
+        let error = read_settings("config.toml", text, None).unwrap_err();
+        let [problem] = error.problems.as_slice() else {
+            panic!("{text}: {error}");
+        };
+        assert!(problem.message.contains(words), "{text}: {problem}");
+        let found = (problem.line, problem.column);
+        assert_eq!(found, position, "{text}: {problem}");
+    }
 }
 
 #[test]

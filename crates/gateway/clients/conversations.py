@@ -193,9 +193,10 @@ def conversation(seed, folder):
     expected = found(replies, syntax, folder / "tools.json")
     file = folder / f"{seed}.jsonl"
     file.write_text("".join(json.dumps(reply) + "\n" for reply in replies), encoding="utf-8")
-    command = [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--syntax", syntax, "--upstream", f"replay:{file}"]
     # What is not repaired is one answer for each reply of the file, and shows every call.
-    command += ["--arguments", "stream"]
+    settings = folder / f"{seed}.toml"
+    settings.write_text(f'[models."*"]\nsyntax = "{syntax}"\narguments = "stream"\n', encoding="utf-8")
+    command = [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--config", settings, "--upstream", f"replay:{file}"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8") as gateway:
         try:
             said = gateway.stderr.readline()

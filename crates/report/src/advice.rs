@@ -38,7 +38,7 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
             "calls cannot be nested; to start a new call, close the previous one first"
         }
         "marker_in_value" => {
-            "if this is a marker, move it to the start of a line, or use `--markers anywhere`"
+            "if this is a marker, move it to the start of a line, or use `--dialect anywhere`"
         }
         "end_marker_in_mid_line" => "write the end marker on a line of its own",
         "end_marker_glued" => "end the line directly after the end marker",
@@ -73,7 +73,7 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
         "call_in_reasoning" => "if this is not reasoning, use `--no-reasoning`",
         NOT_UTF8 => "save the text as UTF-8",
         "stray_reasoning_close" | MAYBE_REASONING => {
-            "if the text starts inside reasoning, use `--in-reasoning`; if it has no reasoning, use `--no-reasoning`"
+            "if the text starts inside reasoning, use `--dialect in-reasoning`; if it has no reasoning, use `--no-reasoning`"
         }
         "truncated_reasoning" => "calls inside reasoning are ignored",
         "leading_slash" => "remove the leading `/`",

@@ -46,8 +46,8 @@ pub fn transcripts() -> Vec<Capture> {
     let mut captures = Vec::new();
     for file in files(&root().join("examples"), &["txt"]) {
         if !file.components().any(|part| part.as_os_str() == "expected") {
-            let options = fs::read_to_string(file.with_extension("options")).unwrap_or_default();
-            captures.push(capture(place(&file), &text(&file), &options));
+            let dialect = fs::read_to_string(file.with_extension("dialect")).unwrap_or_default();
+            captures.push(capture(place(&file), &text(&file), &of_words(&dialect)));
         }
     }
     for file in files(&root().join("crates/cli/tests"), &["case"]) {
@@ -65,23 +65,34 @@ pub fn transcripts() -> Vec<Capture> {
             } else {
                 fed.to_owned()
             };
-            captures.push(capture(place(&file), &fed, options));
+            captures.push(capture(place(&file), &fed, &of_options(options)));
         }
     }
     captures
 }
 
-fn capture(place: String, text: &str, options: &str) -> Capture {
-    let dialect = of_options(options);
+fn capture(place: String, text: &str, dialect: &Dialect) -> Capture {
     Capture {
         place,
         text: text.to_owned(),
-        dialects: vec![dialect.clone(), dialect.escaped()],
+        dialects: vec![dialect.clone(), dialect.clone().escaped()],
     }
+}
+
+/// The dialect in the notation of `spec/README.md`.
+fn of_words(text: &str) -> Dialect {
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    usable(examples::dialect(&words).unwrap_or_default())
 }
 
 /// The dialect that options of the command line name.
 fn of_options(options: &str) -> Dialect {
+    if let Some((_, rest)) = options.split_once("--dialect ") {
+        let quoted = rest
+            .strip_prefix('\'')
+            .and_then(|rest| rest.split('\'').next());
+        return of_words(quoted.or(rest.split(' ').next()).unwrap_or_default());
+    }
     let mut words = options.split_whitespace();
     let mut dialect = Dialect::auto();
     while let Some(word) = words.next() {
@@ -105,6 +116,10 @@ fn of_options(options: &str) -> Dialect {
             _ => dialect,
         };
     }
+    usable(dialect)
+}
+
+fn usable(dialect: Dialect) -> Dialect {
     match Parser::new(&dialect) {
         Ok(_) => dialect,
         // The command is one that is refused.

@@ -115,11 +115,14 @@ async function startModelServer() {
 
 /** Starts the gateway, and returns its address. */
 async function startGateway(upstream, constrain) {
-  const options = ["serve", "--upstream", upstream, "--listen", "127.0.0.1:0", "--constrain", constrain, "--no-reasoning"];
-  const gateway = spawn(plaincall, [...options, "--repair-rounds", "0"], { stdio: ["ignore", "ignore", "pipe"] });
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "plaincall-"));
+  const settings = path.join(folder, "config.toml");
+  fs.writeFileSync(settings, `[models."*"]\nconstrain = "${constrain}"\nreasoning = false\nrepair_rounds = 0\n`);
+  const options = ["serve", "--upstream", upstream, "--listen", "127.0.0.1:0", "--config", settings];
+  const gateway = spawn(plaincall, options, { stdio: ["ignore", "ignore", "pipe"] });
   for await (const line of createInterface({ input: gateway.stderr })) {
     const found = line.match(/http:\/\/127\.0\.0\.1:\d+/g)?.find((url) => !upstream.startsWith(url));
-    if (found) return { url: found, stop: () => gateway.kill() };
+    if (found) return { url: found, stop: () => { gateway.kill(); fs.rmSync(folder, { recursive: true }); } };
   }
   throw new Error("the gateway did not start");
 }

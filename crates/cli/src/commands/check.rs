@@ -11,7 +11,7 @@ use plaincall_syntax::Dialect;
 use plaincall_syntax::Span;
 use serde_json::{Value, json};
 
-use crate::options::{DialectOptions, SchemaOption};
+use crate::options::{ReplyDialect, ToolsOption};
 use crate::output::Output;
 use crate::sanitize::sanitize;
 use crate::status::{Failure, Outcome, Status, print_error};
@@ -23,7 +23,7 @@ use crate::text::input::{Input, or_stdin, stop_at_end};
 ///
 /// Report every diagnostic with its line and column, near misses (text that looks like a marker but is not one), calls
 /// in other formats, and calls that `run` rejects: calls without an end marker and calls with circular dependencies.
-/// With `--schema`, also report unknown tools and missing or invalid arguments. Without it, problems that depend on the
+/// With `--tools`, also report unknown tools and missing or invalid arguments. Without it, problems that depend on the
 /// tool are warnings.
 ///
 /// The text is parsed as `run` parses it: `<think>` at the beginning starts reasoning, and a call without an end marker
@@ -56,15 +56,11 @@ pub(crate) struct CheckOptions {
     #[arg(long)]
     pub(crate) every_split: bool,
 
-    /// Treat `<think>` as text, as `run --no-reasoning` does.
-    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
-    pub(crate) no_reasoning: bool,
+    #[command(flatten)]
+    pub(crate) tools: ToolsOption,
 
     #[command(flatten)]
-    pub(crate) schema: SchemaOption,
-
-    #[command(flatten)]
-    pub(crate) dialect: DialectOptions,
+    pub(crate) dialect: ReplyDialect,
 }
 
 /// The output format of `check`.
@@ -82,9 +78,9 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
         let message = "'--explain' and '--every-split' cannot be used with '--format json'; use `plaincall parse --events` instead";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let dialect = options.dialect.dialect()?;
-    let reply = options.dialect.of_reply(options.no_reasoning)?;
-    let (tools, unclosed) = options.schema.load(Some(&options.files))?;
+    let dialect = options.dialect.text.dialect.dialect()?;
+    let reply = options.dialect.of_reply()?;
+    let (tools, unclosed) = options.tools.load(Some(&options.files))?;
     let run = RunSettings {
         dialect: &reply,
         tools: tools.as_ref(),

@@ -16,7 +16,7 @@ use crate::settings::{Configuration, distrust, trust};
 use crate::status::{Failure, Outcome, Status};
 use crate::terminal::palette::{DIM, PLAIN};
 
-/// Show the configuration of `ask` and `chat`, and the source of each value.
+/// Show the configuration, and the source of each value.
 ///
 /// The configuration has layers. In order of precedence: options, environment variables (`PLAINCALL_MODEL`,
 /// `PLAINCALL_LIMITS_TURNS` and so on), the project configuration, your user configuration, and the defaults. The user

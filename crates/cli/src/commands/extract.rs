@@ -15,7 +15,7 @@ use plaincall_call::extract::Extractor;
 use crate::commands::extract::file::OutputFile;
 use crate::commands::extract::line::{Line, write_row};
 use crate::commands::extract::summary::Summary;
-use crate::options::{DialectOptions, SchemaOption};
+use crate::options::{ReplyDialect, ToolsOption};
 use crate::status::{Failure, Outcome, Status, print_note};
 use crate::text::input::{Input, stop_at_end};
 
@@ -29,7 +29,7 @@ use crate::text::input::{Input, stop_at_end};
 ///
 /// Each call has `index`, `name`, `id`, `dependencies`, `arguments` (the text of a JSON object, or null if they are
 /// invalid), `syntax`, `termination`, `may_run`, `error` (why it may not run, or null), `codes` (of its diagnostics),
-/// `start` and `end` (byte offsets). With `--schema`, validate each call against its tool definition.
+/// `start` and `end` (byte offsets). With `--tools`, validate each call against its tool definition.
 ///
 /// Two names that end with `.parquet` are Parquet files, if this program has the feature `parquet`: one row for each row, and
 /// the columns of the input stay.
@@ -56,21 +56,17 @@ pub(crate) struct ExtractOptions {
     #[arg(long)]
     pub(crate) complete: bool,
 
-    /// Treat `<think>` as text, as `run --no-reasoning` does.
-    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
-    pub(crate) no_reasoning: bool,
+    #[command(flatten)]
+    pub(crate) tools: ToolsOption,
 
     #[command(flatten)]
-    pub(crate) schema: SchemaOption,
-
-    #[command(flatten)]
-    pub(crate) dialect: DialectOptions,
+    pub(crate) dialect: ReplyDialect,
 }
 
 pub(crate) fn extract(options: &ExtractOptions) -> Outcome {
-    let dialect = options.dialect.of_reply(options.no_reasoning)?;
+    let dialect = options.dialect.of_reply()?;
     let texts = std::slice::from_ref(&options.input);
-    let (tools, unclosed) = options.schema.load(Some(texts))?;
+    let (tools, unclosed) = options.tools.load(Some(texts))?;
     let stop = stop_at_end(options.complete, false);
     let extractor = Extractor::new(&dialect, unclosed, tools.map(Arc::new), stop)?;
     let summary = match [&options.input, &options.to].map(|path| is_parquet(path)) {

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use plaincall_call::grammar::{Choice, Engine, GrammarOptions as Options, grammar};
 
-use crate::options::{DialectOptions, SchemaOption, SyntaxChoice};
+use crate::options::{DialectOption, DialectOptions, SyntaxChoice, ToolsOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, print_note};
 
@@ -37,10 +37,10 @@ pub(crate) struct GrammarOptions {
     raw: bool,
 
     #[command(flatten)]
-    schema: SchemaOption,
+    tools: ToolsOption,
 
     #[command(flatten)]
-    dialect: DialectOptions,
+    dialect: DialectOption,
 }
 
 /// Whether a reply must call a tool.
@@ -55,15 +55,15 @@ enum ToolChoice {
 }
 
 pub(crate) fn print(options: &GrammarOptions, output: &mut Output) -> Outcome {
-    let dialect = match options.dialect.syntax {
+    let dialect = match options.dialect.dialect.syntax {
         Some(SyntaxChoice::Auto) => {
-            let message = "a grammar writes one syntax; use `--syntax block` or `--syntax emoji`";
+            let message = "a grammar writes one syntax; use `--dialect block` or `--dialect emoji`";
             return Err(Failure::Usage(message.to_owned()));
         }
-        Some(_) => options.dialect.dialect()?,
+        Some(_) => options.dialect.dialect.dialect()?,
         None => DialectOptions {
             syntax: Some(SyntaxChoice::Block),
-            ..options.dialect.clone()
+            ..options.dialect.dialect.clone()
         }
         .dialect()?,
     };
@@ -80,9 +80,9 @@ pub(crate) fn print(options: &GrammarOptions, output: &mut Output) -> Outcome {
     if options.ids {
         settings = settings.ids();
     }
-    let tools = options.schema.load(None)?.0.unwrap_or_default();
+    let tools = options.tools.load(None)?.0.unwrap_or_default();
     if tools.iter().next().is_none() && options.choice != ToolChoice::None {
-        let message = "missing tools; name a file with their definitions with `--schema`";
+        let message = "missing tools; name a file with their definitions with `--tools`";
         return Err(Failure::Usage(message.to_owned()));
     }
     let made = grammar(tools.iter(), &dialect, &settings);

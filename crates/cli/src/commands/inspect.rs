@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::environment::Environment;
-use crate::options::SchemaOption;
+use crate::options::{ReplyDialect, ToolsOption};
 use crate::output::Output;
 use crate::replacement::replace;
 use crate::runtime::block_on;
@@ -54,15 +54,11 @@ pub(crate) struct InspectOptions {
     #[arg(long, value_name = "PAGE")]
     pub(crate) page: Option<PathBuf>,
 
-    /// Treat `<think>` as text, as `run --no-reasoning` does.
-    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
-    pub(crate) no_reasoning: bool,
+    #[command(flatten)]
+    pub(crate) tools: ToolsOption,
 
     #[command(flatten)]
-    pub(crate) schema: SchemaOption,
-
-    #[command(flatten)]
-    pub(crate) dialect: DialectOptions,
+    pub(crate) dialect: ReplyDialect,
 }
 
 pub(crate) fn inspect(options: &InspectOptions, output: &mut Output) -> Outcome {
@@ -111,11 +107,11 @@ fn page(path: Option<&Path>) -> Result<String, Failure> {
 
 /// Returns the input of the page. Without options of the dialect, the page detects it.
 fn given(options: &InspectOptions) -> Result<Value, Failure> {
-    let dialect = &options.dialect;
-    dialect.of_reply(options.no_reasoning)?;
+    options.dialect.of_reply()?;
+    let (dialect, no_reasoning) = (&options.dialect.text.dialect, options.dialect.no_reasoning);
     let files: Vec<PathBuf> = options.file.iter().cloned().collect();
     let (tools, unclosed) = options
-        .schema
+        .tools
         .load(Some(&files).filter(|it| !it.is_empty()).map(Vec::as_slice))?;
     let mut given = json!({});
     if let Some(file) = &options.file {
@@ -133,10 +129,10 @@ fn given(options: &InspectOptions) -> Result<Value, Failure> {
             .into();
     }
     let is_default = *dialect == DialectOptions::default();
-    if !is_default || options.no_reasoning || unclosed == Unclosed::Run {
+    if !is_default || no_reasoning || unclosed == Unclosed::Run {
         given["settings"] = json!({
             "dialect": (!is_default).then_some(dialect),
-            "no_reasoning": options.no_reasoning,
+            "no_reasoning": no_reasoning,
             "stop": "natural",
             "unclosed": unclosed,
         });

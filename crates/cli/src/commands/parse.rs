@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::commands::parse::jsonl::{Answer, read_line};
 use crate::options::number::size;
-use crate::options::{DialectOptions, SchemaOption};
+use crate::options::{DialectOptions, ToolsOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, print_error};
 use crate::terminal::listing::{Detail, Listing};
@@ -28,7 +28,7 @@ use crate::text::input::{Input, for_each_file, stop_at_end};
 /// gaps, and its diagnostics. Spans are byte offsets. On a terminal, list the parts of the text as they arrive, with
 /// their line numbers and types.
 ///
-/// With `--schema`, validate each call against its tool definition: convert the arguments to the types of the
+/// With `--tools`, validate each call against its tool definition: convert the arguments to the types of the
 /// definition, and report unknown tools and invalid arguments as diagnostics.
 ///
 /// `--format openai` contains the calls that may run. The text is parsed as `run` parses a reply: `<think>` at its
@@ -73,7 +73,7 @@ pub(crate) struct ParseOptions {
 
     /// Treat the input as complete: `--format openai` includes a block call at its end without an end marker.
     ///
-    /// Without this option, such a call may be truncated and is skipped, unless the input is a file and `--schema`
+    /// Without this option, such a call may be truncated and is skipped, unless the input is a file and `--tools`
     /// declares that the tool only reads.
     #[arg(long)]
     pub(crate) complete: bool,
@@ -83,10 +83,19 @@ pub(crate) struct ParseOptions {
     pub(crate) no_reasoning: bool,
 
     #[command(flatten)]
-    pub(crate) schema: SchemaOption,
+    pub(crate) tools: ToolsOption,
+
+    /// The dialect in one text, instead of the options below, as in other commands (`plaincall check --help`).
+    #[arg(
+        long,
+        value_name = "DIALECT",
+        conflicts_with = "DialectOptions",
+        help_heading = "Syntax"
+    )]
+    pub(crate) dialect: Option<DialectOptions>,
 
     #[command(flatten)]
-    pub(crate) dialect: DialectOptions,
+    pub(crate) options: DialectOptions,
 }
 
 const PARSE_FORMS: &str = "\
@@ -94,7 +103,7 @@ Events (`--events`): each object has `type` and `span`. The types are `text`, `r
 with `text`; `call_start` with `syntax`, `name` and `source`, and with `id` and `dependencies` (block) or `raw_args` \
 (emoji); `value_start` with `pointer` (an argument) or without (a body), and `source`; `value_end` with `source`; \
 `call_end` with `termination` and `source`; `diagnostic` with `code`, `severity` and `message`. Except for \
-diagnostics, the spans cover the text without gaps. With `--schema`, each call is followed by a `diagnostic` for each \
+diagnostics, the spans cover the text without gaps. With `--tools`, each call is followed by a `diagnostic` for each \
 violation of its tool definition, with `pointer` if it is about an argument, and by a `call` event: its key `call` \
 contains the call as in `--format json`, and its span is that of the whole call.";
 
@@ -136,9 +145,10 @@ impl<'o> Parse<'o> {
             None if is_terminal && !options.json && !options.jsonl => ParseFormat::Text,
             None => ParseFormat::Json,
         };
+        let dialect = options.dialect.as_ref().unwrap_or(&options.options);
         let dialect = match format {
-            ParseFormat::Openai => options.dialect.of_reply(options.no_reasoning)?,
-            _ => options.dialect.dialect()?,
+            ParseFormat::Openai => dialect.of_reply(options.no_reasoning)?,
+            _ => dialect.dialect()?,
         };
         Ok(Self {
             options,
@@ -146,7 +156,7 @@ impl<'o> Parse<'o> {
             // No one approves a call here.
             check: ReplyCheck::new(&dialect, Unclosed::Reject)?.without_gate(),
             dialect,
-            tools: options.schema.load(Some(&options.files))?.0,
+            tools: options.tools.load(Some(&options.files))?.0,
         })
     }
 

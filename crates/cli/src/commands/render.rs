@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_syntax::Dialect;
 
-use crate::options::{DialectOptions, SchemaOption};
+use crate::options::{DialectOption, ToolsOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, print_note};
 use crate::text::input::for_each_file;
@@ -19,7 +19,7 @@ use crate::text::input::for_each_file;
 /// For `--as calls`, the input is JSON: the output of `parse`, calls from it, or OpenAI tool calls (an array, one call,
 /// or a message with `tool_calls`). Several values may follow each other. A whole document is written with its text.
 ///
-/// A call that would not parse back to the same call is skipped, with the reason on standard error. With `--schema`,
+/// A call that would not parse back to the same call is skipped, with the reason on standard error. With `--tools`,
 /// the tool definitions give the types of the arguments: text may then have any content, null and empty lists can be
 /// written, and calls with invalid arguments are skipped. A call that `parse` closed at the end of its input is skipped
 /// too, because it may be truncated.
@@ -27,7 +27,7 @@ use crate::text::input::for_each_file;
 /// Exit status: 0 if everything was written; 1 if something was skipped.
 #[derive(Args, Debug)]
 pub(crate) struct RenderOptions {
-    /// The files to read. Default: standard input (`-`). `--as prompt` reads only the definitions of `--schema`.
+    /// The files to read. Default: standard input (`-`). `--as prompt` reads only the definitions of `--tools`.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -49,10 +49,10 @@ pub(crate) struct RenderOptions {
     complete: bool,
 
     #[command(flatten)]
-    schema: SchemaOption,
+    tools: ToolsOption,
 
     #[command(flatten)]
-    dialect: DialectOptions,
+    dialect: DialectOption,
 }
 
 /// The outputs of `render`.
@@ -60,7 +60,7 @@ pub(crate) struct RenderOptions {
 enum Rendered {
     /// Calls, from JSON.
     Calls,
-    /// The system prompt that teaches a model to call the tools of `--schema`.
+    /// The system prompt that teaches a model to call the tools of `--tools`.
     Prompt,
     /// The messages of a conversation, from OpenAI JSON, as one JSON message per line, with calls and results as text.
     /// Markers in content that is not from the system or the developer are escaped.
@@ -78,7 +78,7 @@ pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
         return Err(Failure::Usage(message.to_owned()));
     }
     if is_prompt && !options.files.is_empty() {
-        let message = "'--as prompt' reads no FILE; name the tool definitions with '--schema'";
+        let message = "'--as prompt' reads no FILE; name the tool definitions with '--tools'";
         return Err(Failure::Usage(message.to_owned()));
     }
     match options.what {
@@ -96,7 +96,7 @@ pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
             if options.one_call {
                 prompt_options = prompt_options.one_call();
             }
-            let tools = options.schema.load(None)?.0.unwrap_or_default();
+            let tools = options.tools.load(None)?.0.unwrap_or_default();
             let prompt = prompt(tools.iter(), &output_dialect(options)?, &prompt_options)?;
             output.bytes(prompt.text().as_bytes())?;
             for skipped in prompt.skipped_examples() {
@@ -105,7 +105,7 @@ pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
             Ok(Status::Success)
         }
         Rendered::Messages => {
-            let tools = options.schema.load(Some(&options.files))?.0;
+            let tools = options.tools.load(Some(&options.files))?.0;
             let writer = messages::MessageWriter::new(output_dialect(options)?, tools);
             for_each_file(&options.files, output, |file, output| {
                 writer.file(file, output)
@@ -116,9 +116,9 @@ pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
 
 /// Returns the dialect for output that has no source text, so the options must set its syntax.
 fn output_dialect(options: &RenderOptions) -> Result<Dialect, Failure> {
-    let dialect = options.dialect.dialect()?;
+    let dialect = options.dialect.dialect.dialect()?;
     if dialect.syntax().is_none() {
-        let message = "missing syntax; use `--syntax block` or `--syntax emoji`";
+        let message = "missing syntax; use `--dialect block` or `--dialect emoji`";
         return Err(Failure::Usage(message.to_owned()));
     }
     Ok(dialect)

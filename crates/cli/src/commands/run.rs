@@ -24,7 +24,7 @@ use crate::commands::run::reply::Reply;
 use crate::environment::Environment;
 use crate::history::History;
 use crate::options::Color;
-use crate::options::DialectOptions;
+use crate::options::ReplyDialect;
 use crate::options::UnclosedChoice;
 use crate::runtime::block_on;
 use crate::status::{Failure, Outcome, Status, print_note, report_directory};
@@ -126,7 +126,7 @@ pub(crate) struct RunOptions {
         help_heading = "Log",
         conflicts_with_all = [
             "log", "concurrency", "unclosed", "stop_on_error", "parallel", "no_reasoning",
-            "DialectOptions",
+            "dialect",
         ],
     )]
     pub(crate) resume: Option<PathBuf>,
@@ -171,14 +171,8 @@ pub(crate) struct RunOptions {
     #[arg(long, help_heading = "Emoji", conflicts_with = "stop_on_error")]
     pub(crate) parallel: bool,
 
-    /// Treat `<think>` as text.
-    ///
-    /// Default: `<think>` starts reasoning if it is the first text of the reply or of the text after a call.
-    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
-    pub(crate) no_reasoning: bool,
-
     #[command(flatten)]
-    pub(crate) dialect: DialectOptions,
+    pub(crate) dialect: ReplyDialect,
 }
 
 fn concurrency(text: &str) -> Result<u32, &'static str> {

@@ -1,6 +1,7 @@
 //! `plaincall serve`: run the gateway.
 
 mod client;
+mod configured;
 mod discovery;
 mod limits;
 mod log;
@@ -8,22 +9,18 @@ mod open_files;
 mod options;
 mod reload;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_config::settings::{Api, Model, Reasoning, measured_models, read_models};
-use plaincall_gateway::{
-    Gateway, GatewayConfig, ModelSettings, Replay, Secret, Upstream, for_name,
-};
+use plaincall_config::settings::Serve;
+use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::commands::serve::client::{ClientKey, ClientVariables};
+use crate::commands::serve::configured::Configured;
 use crate::commands::serve::discovery::find_upstream;
 use crate::commands::serve::log::Log;
 pub(crate) use crate::commands::serve::options::ServeOptions;
@@ -33,11 +30,11 @@ use crate::keys::Source;
 use crate::output::JsonOutput;
 use crate::status::{Failure, Outcome, Status, print_error, print_note, reason};
 use crate::terminal::interrupts::Interrupts;
-use crate::terminal::problems;
-use crate::tools_file;
 
 /// How long shutdown waits for aborted requests.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
+/// The default time to accept requests after SIGTERM.
+const DRAIN_DELAY: Duration = Duration::from_secs(5);
 const CLIENT_KEYS: &str = "PLAINCALL_KEYS";
 const UPSTREAM_KEY: &str = "PLAINCALL_UPSTREAM_KEY";
 const SECRET: &str = "PLAINCALL_SECRET";
@@ -53,26 +50,26 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
-    let file = ModelsFile::read(options, &environment)?;
-    let skipped = file.skipped.clone();
-    let has_server = |(_, model): &(String, Model)| model.url.is_some() || model.replay.is_some();
-    let has_servers = file.models.iter().any(has_server);
+    let configured = Configured::read(options, &environment)?;
     let upstream = match &options.upstream {
         Some(upstream) => Some(upstream.clone()),
-        None if has_servers => None,
+        None if configured.has_servers() => None,
         None => Some(runtime.block_on(find_upstream(&environment))?),
     };
-    let secret = secret(options, &environment)?;
-    // The client of a command must not get the variables with secrets of the file.
-    let variables: Vec<String> = file.variables.keys().cloned().collect();
-    let mut config = reloadable(
-        options,
-        upstream.as_deref(),
-        file,
-        secret.clone(),
-        &environment,
-    )?;
-    set_fixed(&mut config, options);
+    let secret = secret(&configured.serve, &environment)?;
+    let mut config = configured.reloadable(upstream.as_deref(), secret.clone(), &environment)?;
+    let Configured {
+        serve,
+        skipped,
+        variables,
+        ..
+    } = configured;
+    // The client of a command must not get the variables with secrets of the configuration.
+    let variables: Vec<String> = variables.into_keys().collect();
+    config.allow_public_without_keys = serve.open == Some(true);
+    config.origins.clone_from(&serve.cors);
+    config.report_contents = options.log_contents;
+    limits::apply(&mut config, &serve);
     let servers = servers(upstream.as_deref(), &config);
     let has_command = !options.command.is_empty();
     let log = if has_command {
@@ -83,19 +80,27 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         config.observer = Arc::clone(&log) as Arc<dyn plaincall_gateway::Observer>;
         Some(log)
     };
-    let listen = options.listen.unwrap_or(DEFAULT_ADDRESS);
+    // A command gets its own gateway, beside one that may be running.
+    let listen = if has_command {
+        options.listen
+    } else {
+        serve.listen
+    };
+    let listen = listen.map(|address| address.0);
+    let address = listen.unwrap_or(DEFAULT_ADDRESS);
     config
-        .check_address(listen)
+        .check_address(address)
         .map_err(|error| Failure::Usage(format!("{error}; to allow this, use `--open`")))?;
-    let passes_keys = options.upstream.is_some() && !has_upstream_key(options, &environment);
+    let passes_keys = options.upstream.is_some() && environment.get_set(UPSTREAM_KEY).is_none();
     let key = ClientKey::new(&config.keys, passes_keys, &variables, &environment);
+    let requests = config.limits.concurrent;
     let gateway = Gateway::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
-    let file_warning = open_files::raise(options.limits.max_requests);
+    let file_warning = open_files::raise(requests);
     let result = runtime.block_on(async {
-        let listener = listener(options, &servers).await?;
+        let listener = listener(listen, options, &servers).await?;
         let address = listener
             .local_addr()
-            .map_err(|error| cannot_listen(listen, &error))?;
+            .map_err(|error| cannot_listen(address, &error))?;
         let mut interrupts = Interrupts::new()?;
         print_note(&format!(
             "listening on http://{address}/v1 with tool calls for {}",
@@ -126,6 +131,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         }
         let reload = Reload {
             options: options.clone(),
+            serve,
             upstream,
             secret,
             environment,
@@ -141,14 +147,13 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     result
 }
 
-/// Returns whether the gateway has a key for the model server.
-fn has_upstream_key(options: &ServeOptions, environment: &Environment) -> bool {
-    options.upstream_key.is_some() || environment.get_set(UPSTREAM_KEY).is_some()
-}
-
-/// Listens on the address of the options, or on the default.
-async fn listener(options: &ServeOptions, servers: &[String]) -> Result<TcpListener, Failure> {
-    let ip = options.listen.unwrap_or(DEFAULT_ADDRESS).ip();
+/// Listens on the address, or on the default.
+async fn listener(
+    listen: Option<SocketAddr>,
+    options: &ServeOptions,
+    servers: &[String],
+) -> Result<TcpListener, Failure> {
+    let ip = listen.unwrap_or(DEFAULT_ADDRESS).ip();
     let default = DEFAULT_ADDRESS.port();
     // A local model server may use the same port, as llama.cpp does.
     let is_of_upstream = |port: u16| {
@@ -157,7 +162,7 @@ async fn listener(options: &ServeOptions, servers: &[String]) -> Result<TcpListe
             .into_iter();
         addresses.any(|address| servers.iter().any(|server| server.starts_with(&address)))
     };
-    let ports = match options.listen {
+    let ports = match listen {
         Some(address) => address.port()..=address.port(),
         None if !options.command.is_empty() => 0..=0,
         None if options.upstream.is_none() || is_of_upstream(default) => {
@@ -167,7 +172,7 @@ async fn listener(options: &ServeOptions, servers: &[String]) -> Result<TcpListe
     };
     let last = *ports.end();
     for port in ports {
-        if options.listen.is_none() && is_of_upstream(port) {
+        if listen.is_none() && is_of_upstream(port) {
             continue;
         }
         let address = SocketAddr::new(ip, port);
@@ -211,7 +216,8 @@ async fn serve_until_signal(
     mut interrupts: Interrupts,
     reload: Reload,
 ) -> Outcome {
-    let drain_delay = reload.options.times.drain_delay.0;
+    let drain_delay = reload.serve.drain_delay.map(|delay| delay.0);
+    let drain_delay = drain_delay.unwrap_or(DRAIN_DELAY);
     let (stop, stopped) = oneshot::channel();
     let mut served = tokio::spawn(gateway.clone().serve(listener, async {
         let _ = stopped.await;
@@ -292,177 +298,12 @@ fn servers(upstream: Option<&str>, config: &GatewayConfig) -> Vec<String> {
     servers
 }
 
-/// The file of `--models`.
-#[derive(Default)]
-struct ModelsFile {
-    models: Vec<(String, Model)>,
-    /// The names of models that cannot be served.
-    skipped: Vec<String>,
-    /// The environment variables that the file names, and their values.
-    variables: BTreeMap<String, String>,
-}
-
-impl ModelsFile {
-    fn read(options: &ServeOptions, environment: &Environment) -> Result<Self, Failure> {
-        let Some(file) = &options.models else {
-            return Ok(Self::default());
-        };
-        let (name, text) = tools_file::read_small(file)?;
-        let variables = RefCell::new(BTreeMap::new());
-        let variable = |name: &str| {
-            let value = environment.get_set(name)?.to_str()?.to_owned();
-            variables
-                .borrow_mut()
-                .insert(name.to_owned(), value.clone());
-            Some(value)
-        };
-        let models = read_models(&name, &text, &all_models(options)?, &variable);
-        let mut models = models.map_err(|error| {
-            let count = problems::show(&name, &text, &error);
-            Failure::Runtime(format!("{name} has {count}"))
-        })?;
-        let folder = file.parent().unwrap_or(Path::new(""));
-        let home = environment.get("HOME").map(Path::new);
-        for (_, model) in &mut models {
-            for path in [&mut model.key_file, &mut model.replay]
-                .into_iter()
-                .flatten()
-            {
-                path.0 = path.resolve(folder, home);
-            }
-        }
-        let is_skipped = |(_, model): &mut (String, Model)| model.kind == Some(Api::Anthropic);
-        let skipped = models.extract_if(.., is_skipped).map(|(name, _)| name);
-        Ok(Self {
-            skipped: skipped.collect(),
-            models,
-            variables: variables.into_inner(),
-        })
-    }
-}
-
-/// Returns the model server of a table, if it has one. The values of these variables are redacted in answers.
-fn upstream_of(
-    model: &Model,
-    variables: &BTreeMap<String, String>,
-    environment: &Environment,
-) -> Result<Option<Upstream>, Failure> {
-    let url = match (&model.url, &model.replay) {
-        (None, Some(file)) => return replay(&file.0).map(Some),
-        (None, None) => return Ok(None),
-        (Some(url), _) => url,
-    };
-    let file = model.key_file.as_ref().map(|file| file.0.as_path());
-    let key = match (&model.key_env, file) {
-        (None, None) => None,
-        (variable, file) => {
-            let variable = variable.as_deref().unwrap_or_default();
-            let source = Source::of(file, variable, environment)?;
-            source.map(|source| source.value("key")).transpose()?
-        }
-    };
-    let is_used = |secret: &&String| {
-        let mut headers = model.headers.values();
-        headers.any(|value| value.contains(secret.as_str()))
-    };
-    let secrets = variables.values().filter(is_used).cloned();
-    let upstream = Upstream::http(url.0.clone(), key).with_headers(model.headers.clone());
-    Ok(Some(upstream.with_secrets(secrets)))
-}
-
-/// Returns the recorded replies of a file as a model server.
-fn replay(file: &Path) -> Result<Upstream, Failure> {
-    let (file, text) = tools_file::read(file)?;
-    let replay = Replay::read(&text);
-    let replay = replay.map_err(|error| Failure::Runtime(format!("{file}: {error}")))?;
-    Ok(Upstream::local(replay))
-}
-
 /// Returns the secret from which markers are derived.
-fn secret(options: &ServeOptions, environment: &Environment) -> Result<Secret, Failure> {
-    match Source::of(options.secret.as_deref(), SECRET, environment)? {
+fn secret(serve: &Serve, environment: &Environment) -> Result<Secret, Failure> {
+    let file = serve.secret_file.as_ref().map(|file| file.0.as_path());
+    match Source::of(file, SECRET, environment)? {
         Some(source) => source.secret(),
         None => Secret::random()
             .map_err(|error| Failure::Runtime(format!("cannot get random numbers: {error}"))),
     }
-}
-
-/// Returns the settings that SIGHUP replaces: model servers, models, and keys with their limits.
-fn reloadable(
-    options: &ServeOptions,
-    upstream: Option<&str>,
-    file: ModelsFile,
-    secret: Secret,
-    environment: &Environment,
-) -> Result<GatewayConfig, Failure> {
-    let ModelsFile {
-        models, variables, ..
-    } = file;
-    let source = |file: &Option<_>, name| Source::of(file.as_deref(), name, environment);
-    let upstream = match upstream.map(|upstream| (upstream, upstream.strip_prefix("replay:"))) {
-        Some((_, Some(file))) => replay(Path::new(file))?,
-        Some((upstream, None)) => {
-            let key = source(&options.upstream_key, UPSTREAM_KEY)?;
-            let key = key.map(|source| source.value("key")).transpose()?;
-            Upstream::http(upstream, key)
-        }
-        None => Upstream::None,
-    };
-    let keys = source(&options.keys, CLIENT_KEYS)?;
-    let key_limits = options.limits.key_limits();
-    let keys = keys.map(|source| source.keys(key_limits)).transpose()?;
-    let keys = keys.unwrap_or_default();
-    let all = all_models(options)?;
-    let mut config = GatewayConfig::new(upstream, secret);
-    for (name, model) in &models {
-        let upstream = upstream_of(model, &variables, environment)?;
-        let upstream = upstream.map(|upstream| (name.clone(), upstream));
-        config.upstreams.extend(upstream);
-    }
-    // A measured model has the settings of the table for its name, unless that table is for another model.
-    let mut measured = Vec::new();
-    for (name, _) in measured_models() {
-        let model = for_name(&models, name).unwrap_or(&all);
-        if model.model.is_none() && !models.iter().any(|(known, _)| known == name) {
-            measured.push((name.to_owned(), model.clone()));
-        }
-    }
-    let models = models.into_iter().chain(measured).map(|(name, model)| {
-        let id = model.model.clone().unwrap_or_else(|| name.clone());
-        (name, ModelSettings::from(&model.or_measured(&id)))
-    });
-    config.models = models.collect();
-    config.keys = keys.iter().map(|(key, _)| key.clone()).collect();
-    config.key_limits = key_limits;
-    config.limits_by_key = keys;
-    config.other_models = ModelSettings::from(&all);
-    Ok(config)
-}
-
-/// Sets everything that stays until a restart.
-fn set_fixed(config: &mut GatewayConfig, options: &ServeOptions) {
-    config.allow_public_without_keys = options.open;
-    config.origins.clone_from(&options.cors);
-    config.report_contents = options.log_contents;
-    config.limits = options.limits.limits();
-    config.retries.max_retries = options.limits.retries;
-    config.retries.max_wait = options.times.retry_wait.0;
-    config.timeouts = options.times.timeouts();
-}
-
-/// Returns the settings that apply to all models.
-fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
-    let markers = options.reasoning.clone();
-    let markers = markers.and_then(|markers| Some(Reasoning::Between(markers.try_into().ok()?)));
-    let reasoning = options.no_reasoning.then_some(Reasoning::Is(false));
-    options.teaching.apply_to(&Model {
-        reasoning: reasoning.or(markers),
-        in_reasoning: Some(options.in_reasoning),
-        unclosed: Some(options.unclosed.unclosed()),
-        mode: Some(options.mode),
-        arguments: Some(options.arguments),
-        repair_rounds: Some(options.repair_rounds),
-        developer_role: Some(options.developer_role),
-        ..Model::default()
-    })
 }

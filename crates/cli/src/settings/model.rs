@@ -47,7 +47,7 @@ impl Configuration {
     pub(crate) fn chosen(&self, name: Option<&str>) -> Result<Chosen, Failure> {
         let name = name.or(self.settings.model.as_deref());
         let name = name.ok_or_else(|| self.no_model())?.to_owned();
-        let entry = self.table_of(&name).or_else(|| self.named(&name));
+        let entry = self.named(&name).or_else(|| self.table_of(&name));
         Ok(Chosen {
             entry: entry.ok_or_else(|| self.unknown_model(&name))?,
             name,
@@ -55,10 +55,11 @@ impl Configuration {
         })
     }
 
-    /// Returns the table of a model. `*` in the name of a table matches any characters, as for `plaincall serve`.
+    /// Returns the table of a model. `*` in the name of a table with a server matches any characters.
     fn table_of(&self, name: &str) -> Option<Model> {
-        let tables = self.settings.models.clone();
-        let tables: Vec<(String, Model)> = tables.into_iter().collect();
+        let is_for = |(known, model): &(String, Model)| known == name || model.has_server();
+        let tables = self.settings.models.clone().into_iter();
+        let tables: Vec<(String, Model)> = tables.filter(is_for).collect();
         for_name(&tables, name)
             .filter(|_| !name.contains('*'))
             .cloned()

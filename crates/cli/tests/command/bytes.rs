@@ -48,7 +48,7 @@ fn any_bytes_are_read() {
             &["parse", "--format", "text"],
             &["parse", "--format", "openai"],
             &["check"],
-            &["check", "--format", "json", "--escaped"],
+            &["check", "--format", "json", "--dialect", "escaped"],
             &["render"],
         ] {
             let ran = run(Path::new(HERE), arguments, bytes);

@@ -12,7 +12,7 @@ fn splits_are_tried_and_bounded() {
             &[][..],
             "350 splits (chunks of 1 to 25 bytes; every boundary; every pair of boundaries)",
         ),
-        ("x", &["--key", "k1"], "no splits (no boundary)"),
+        ("x", &["--dialect", "key=k1"], "no splits (no boundary)"),
         (
             &"a !!!GADGET_ \\".repeat(50),
             &[],

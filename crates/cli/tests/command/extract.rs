@@ -77,7 +77,7 @@ fn definitions_and_the_key_of_the_text() {
     }});
     fs::write(folder.path().join("tools.json"), definition.to_string()).unwrap();
     let input = json!({"content": CALL}).to_string();
-    let options = ["--column", "content", "--schema", "tools.json"];
+    let options = ["--column", "content", "--tools", "tools.json"];
     let (status, rows, messages) = extract(folder.path(), input.as_bytes(), &options);
     assert_eq!(status, Some(0), "{messages}");
     assert_eq!(rows[0]["content"], "Look.\n\nDone.");
@@ -104,17 +104,17 @@ fn calls_in_reasoning_are_not_counted() {
         // The opening of another model's reasoning.
         (
             format!("<think>{CALL}</think>{other}"),
-            &["--reasoning", "<t>", "</t>"],
+            &["--dialect", "reasoning=<t>,</t>"],
             &["b"],
         ),
         (
             format!("<t>{CALL}</t>{other}"),
-            &["--reasoning", "<t>", "</t>"],
+            &["--dialect", "reasoning=<t>,</t>"],
             &["b"],
         ),
         (
             format!("{CALL}</think>{other}"),
-            &["--in-reasoning"],
+            &["--dialect", "in-reasoning"],
             &["b"],
         ),
     ] {

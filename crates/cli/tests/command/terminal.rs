@@ -155,7 +155,7 @@ fn json_on_a_terminal() {
 fn rendered_text_does_nothing_to_a_terminal() {
     let text =
         r#"[{"role":"a\u001b[2J","content":"b\u001b]0;c\u0007\u202ed\u009b\u007f\udb40\udc41"}]"#;
-    let arguments = ["render", "--as", "messages", "--syntax", "block"];
+    let arguments = ["render", "--as", "messages", "--dialect", "block"];
     let (shown, status) = shown(plaincall().args(arguments), text);
     assert_eq!(status, Some(0));
     let expected =

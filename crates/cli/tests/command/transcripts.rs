@@ -12,7 +12,7 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/transcripts")
 }
 
-/// The names of the transcripts, and the options that each needs.
+/// The names of the transcripts, and the option for the dialect of each.
 fn transcripts() -> Vec<(String, Vec<String>)> {
     let mut names: Vec<String> = fs::read_dir(directory())
         .unwrap()
@@ -24,12 +24,9 @@ fn transcripts() -> Vec<(String, Vec<String>)> {
     names
         .into_iter()
         .map(|name| {
-            let options = fs::read_to_string(directory().join(format!("{name}.options")));
-            let options = options.unwrap_or_default();
-            (
-                name,
-                options.split_whitespace().map(str::to_owned).collect(),
-            )
+            let dialect = fs::read_to_string(directory().join(format!("{name}.dialect")));
+            let dialect = dialect.unwrap_or_default();
+            (name, vec!["--dialect".to_owned(), dialect])
         })
         .collect()
 }

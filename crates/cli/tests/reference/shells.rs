@@ -71,10 +71,7 @@ fn completed_by_bash(words: &[&str]) -> Vec<String> {
 fn bash_completes_commands_options_and_values() {
     let table: [(&[&str], &[&str]); 4] = [
         (&["plaincall", "se"], &["serve", "sessions"]),
-        (
-            &["plaincall", "serve", "--up"],
-            &["--upstream", "--upstream-key"],
-        ),
+        (&["plaincall", "serve", "--up"], &["--upstream"]),
         (&["plaincall", "sessions", "r"], &["remove"]),
         (&["plaincall", "completions", "f"], &["fish"]),
     ];

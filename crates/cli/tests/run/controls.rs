@@ -157,12 +157,12 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
     }
     for command in [
         "parse --schema tools.toml reply.txt",
-        "check --schema tools.json reply.txt",
+        "check --tools tools.json reply.txt",
         "parse --schema tools.json --json reply.txt",
         "render calls.json",
         "render --as messages history.json",
-        "render --as prompt --schema tools.json",
-        "render --as prompt --schema tools.toml --syntax emoji",
+        "render --as prompt --tools tools.json",
+        "render --as prompt --tools tools.toml --dialect emoji",
         "run reply.txt --tools tools.toml --yes",
         "run reply.txt --tools tools.toml --yes --json",
         "run reply.txt --tools tools.toml --yes --log log",

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::run::scene::Scene;
 
 /// Returns the fenced examples of a document whose first line begins with these words, with their line numbers.
-fn fences(document: &str, language: &str) -> Vec<(usize, String, String)> {
+pub(crate) fn fences(document: &str, language: &str) -> Vec<(usize, String, String)> {
     let mut found = Vec::new();
     let mut open: Option<(usize, String, String)> = None;
     for (index, line) in document.lines().enumerate() {
@@ -24,7 +24,7 @@ fn fences(document: &str, language: &str) -> Vec<(usize, String, String)> {
     found
 }
 
-fn document(name: &str) -> String {
+pub(crate) fn document(name: &str) -> String {
     fs::read_to_string(
         Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../docs")

@@ -171,7 +171,7 @@ fn in_a_pipe() {
 #[test]
 fn check_reads_a_pipe_as_run_does() {
     let scene = Scene::with_tools(CUT, TOOLS);
-    let arguments = ["check", "--schema", "tools.toml"];
+    let arguments = ["check", "--tools", "tools.toml"];
     let piped = run_command(&mut scene.plaincall(&arguments), CUT.as_bytes());
     let of_file = [&arguments[..], &["reply.txt"]].concat();
     let of_file = Ended::from(scene.plaincall(&of_file).output().unwrap());
@@ -235,7 +235,7 @@ fn in_an_agent() {
     ] {
         let scene = Scene::with_tools("", TOOLS);
         let syntax: &[&str] = if reply == SWALLOWED_EMOJI {
-            &["--syntax", "emoji"]
+            &["--dialect", "emoji"]
         } else {
             &[]
         };

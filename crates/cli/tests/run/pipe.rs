@@ -368,8 +368,8 @@ fn mistakes() {
         run(&[&["reply.txt", "--pace", pace], &tools[..]].concat())
             .assert(2, &["--pace", "an integer of at least 1"]);
     }
-    run(&[&["reply.txt", "--key", "a b"], &tools[..]].concat()).assert(2, &["key"]);
-    run(&[&["reply.txt", "--start-prefix", "x"], &tools[..]].concat()).assert(2, &[]);
+    run(&[&["reply.txt", "--dialect", "key=a-b"], &tools[..]].concat()).assert(2, &["key"]);
+    run(&[&["reply.txt", "--dialect", "start=x"], &tools[..]].concat()).assert(2, &[]);
 
     let calls = [
         call("say:a:b", &[("text", "x")]),

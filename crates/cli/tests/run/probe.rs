@@ -584,8 +584,8 @@ fn measured_defaults() {
     .unwrap();
     for (model, options, is_emoji) in [
         ("a", &[][..], true),
-        ("a", &["--syntax", "block"], false),
-        ("a", &["--start-prefix", "<<<"], false),
+        ("a", &["--dialect", "block"], false),
+        ("a", &["--dialect", "start=<<<"], false),
         ("b", &[], false),
     ] {
         let serving = serving(vec![answer("Hello.")]);

@@ -30,16 +30,20 @@ fn calls_in_reasoning_do_not_run() {
             "a=ok b=ok",
         ),
         (format!("{a}</think>{b}"), &["--no-reasoning"], "a=ok b=ok"),
-        (format!("{a}</think>{b}"), &["--in-reasoning"], "b=ok"),
+        (
+            format!("{a}</think>{b}"),
+            &["--dialect", "in-reasoning"],
+            "b=ok",
+        ),
         (
             format!("<t>{a}</t>{b}<t>"),
-            &["--reasoning", "<t>", "</t>"],
+            &["--dialect", "reasoning=<t>,</t>"],
             "b=ok",
         ),
         // The opening of another model's reasoning.
         (
             format!("<think>{a}</think>"),
-            &["--reasoning", "<t>", "</t>"],
+            &["--dialect", "reasoning=<t>,</t>"],
             "a=rejected",
         ),
         // A stray close marker.

@@ -225,7 +225,7 @@ fn wrong_words() {
             "contradict each other",
         ),
         (&["--concurrency", "2"], "cannot be used with"),
-        (&["--syntax", "block"], "cannot be used with"),
+        (&["--dialect", "block"], "cannot be used with"),
         (&["--parallel"], "cannot be used with"),
         (&["--log", "other"], "cannot be used with"),
     ] {
@@ -426,9 +426,7 @@ fn the_tools_must_be_the_same() {
 fn the_options_of_the_run_hold() {
     let reply = "--START:look:a\n--END\n--START:append:b:a\n--arg:text\nb";
     let options = [
-        "--start-prefix=--START:",
-        "--end-prefix=--END",
-        "--arg-prefix=--arg:",
+        "--dialect=start=--START: end=--END arg=--arg:",
         "--unclosed=run",
     ];
     let scene = interrupted(reply, &options, |lines| lines.contains("look"));

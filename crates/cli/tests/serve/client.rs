@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{EXAMPLE, answer, plaincall, replies};
+use super::{EXAMPLE, answer, configuration, plaincall, replies};
 
 /// Starts a gateway for a script.
 fn start(script: &str, options: &[&str], variables: &[(&str, &str)]) -> Child {
@@ -103,21 +103,23 @@ fn the_command_gets_the_variables_and_no_secrets() {
 
 /// The variables with keys and headers for model servers are secrets too. The key of one server is not for another.
 #[test]
-fn the_command_gets_no_variable_of_the_file_of_models() {
-    let folder = tempfile::tempdir().unwrap();
-    let models = folder.path().join("models.toml");
+fn the_command_gets_no_variable_of_the_models() {
     let text = "[models.a]\nurl = 'http://127.0.0.1:9/v1'\nkey_env = 'OPENAI_API_KEY'\n\
         [models.b]\nurl = 'http://127.0.0.1:9/v1'\nkey_env = 'EXAMPLE_KEY'\n\
         headers = { x-team = 'a ${TEAM}', x-other = '${OTHER:-none}' }\n";
-    std::fs::write(&models, text).unwrap();
+    let (_folder, file) = configuration(text);
     let variables = [
         ("OPENAI_API_KEY", "hidden-1"),
         ("EXAMPLE_KEY", "hidden-2"),
         ("TEAM", "hidden-3"),
         ("UNRELATED", "visible"),
     ];
-    let options = ["--models", models.to_str().unwrap()];
-    let (status, output, notes) = ended(start("env", &options, &variables));
+    let mut command = plaincall();
+    command
+        .args(["--config", &file, "--", "env"])
+        .envs(variables);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (status, output, notes) = ended(command.spawn().unwrap());
     assert_eq!(status, Some(0), "{notes}");
     assert!(!output.contains("hidden"), "{output}");
     for line in [

@@ -1,4 +1,4 @@
-//! One description of a model: each command reads every key of its table.
+//! One configuration: each command reads a file with every key of a model and of the gateway.
 
 use std::fs;
 use std::process::Command;
@@ -7,10 +7,33 @@ use serde_json::json;
 
 use super::{Serving, answer, plaincall, repeating};
 
-/// A file with every key of a model.
+/// A file with every key of the gateway and of a model.
 fn tables(url: &str) -> String {
     format!(
         r#"
+[serve]
+listen = "127.0.0.1:0"
+models = ["*"]
+keys_file = "keys"
+key_requests = 4
+key_rate = 100
+open = false
+cors = ["https://chat.example"]
+secret_file = "secret"
+max_body = "1 MiB"
+max_requests = 8
+max_bodies = "16 MiB"
+retries = 0
+retry_wait = 0
+connection_idle_timeout = "75s"
+body_timeout = "60s"
+connect_timeout = "10s"
+first_byte_timeout = "10m"
+idle_timeout = "5m"
+keep_alive = "15s"
+drain_delay = 0
+drain_timeout = "30s"
+
 [models.full]
 url = "{url}"
 kind = "openai"
@@ -54,15 +77,17 @@ kind = "anthropic"
 }
 
 #[test]
-fn every_key_of_a_model_is_read_by_each_command() {
+fn every_key_is_read_by_each_command() {
     let folder = tempfile::tempdir().unwrap();
     let url = repeating();
     let text = tables(&url);
     let schema = plaincall_config::settings::schema();
-    let keys = &schema["properties"]["models"]["additionalProperties"]["properties"];
-    for key in keys.as_object().unwrap().keys() {
-        let line = format!("\n{key} = ");
-        assert!(text.contains(&line), "add `{key}` to this test");
+    let schema = &schema["properties"];
+    for table in [&schema["models"]["additionalProperties"], &schema["serve"]] {
+        for key in table["properties"].as_object().unwrap().keys() {
+            let line = format!("\n{key} = ");
+            assert!(text.contains(&line), "add `{key}` to this test");
+        }
     }
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -71,13 +96,11 @@ fn every_key_of_a_model_is_read_by_each_command() {
     };
     let file = write("config.toml", &text);
     write("key", "key-of-the-file");
+    write("keys", "key-of-a-client-1");
+    write("secret", "0123456789abcdef");
     write("replies.jsonl", "\"A recorded reply.\"\n");
     let variables = [("TEAM", "blue"), ("KEY", "key-of-the-variable")];
-    let serving = Serving::of(
-        plaincall()
-            .args(["--listen", "127.0.0.1:0", "--models", &file])
-            .envs(variables),
-    );
+    let serving = Serving::of(plaincall().args(["--config", &file]).envs(variables));
     let ask = |model: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall"));
         command
@@ -88,9 +111,10 @@ fn every_key_of_a_model_is_read_by_each_command() {
         let output = command.output().unwrap();
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     };
+    let key = "authorization: Bearer key-of-a-client-1\r\n";
     let serve = |model: &str| {
         let body = json!({"model": model, "messages": [{"role": "user", "content": "Hello?"}]});
-        let (_, body) = answer(serving.ask("POST /v1/chat/completions", "", &body.to_string()));
+        let (_, body) = answer(serving.ask("POST /v1/chat/completions", key, &body.to_string()));
         body.replace("\\\"", "\"")
     };
     for (model, parts) in [
@@ -140,4 +164,29 @@ fn a_model_without_a_server_cannot_be_asked() {
         notes.contains("the table of the model `a` has no `url`"),
         "{notes}"
     );
+}
+
+/// A table for all models of the gateway does not change models that need no table, and makes no name a model.
+#[test]
+fn a_table_for_all_models_is_for_no_provider() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("replies.jsonl"), "\"Recorded.\"\n").unwrap();
+    for (table, model, expected) in [
+        (
+            "url = 'http://127.0.0.1:9/v1'",
+            "replay:replies.jsonl",
+            "Recorded.",
+        ),
+        ("keyed = true", "replay:replies.jsonl", "Recorded."),
+        ("keyed = true", "nothing", "unknown model `nothing`"),
+    ] {
+        let file = folder.path().join("config.toml");
+        fs::write(&file, format!("[models.'*']\n{table}\n")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall"));
+        command.env_clear().current_dir(folder.path());
+        command.args(["ask", "Hello?", "--model", model, "--config"]);
+        let output = command.arg(&file).output().unwrap();
+        let shown = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(shown.contains(expected), "{table}: {shown}");
+    }
 }

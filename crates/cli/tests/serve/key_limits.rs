@@ -4,16 +4,15 @@ use std::fs;
 
 use rustix::process::Signal;
 
-use crate::serve::{Serving, replies};
+use crate::serve::{Serving, configuration, replies};
 
 #[test]
 fn limits_of_keys_outlive_a_hangup() {
-    let folder = tempfile::tempdir().unwrap();
+    let text = "[serve]\nkeys_file = 'keys'\nkey_rate = 1\nkey_requests = 8\n";
+    let (folder, file) = configuration(text);
     let path = folder.path().join("keys");
-    let file = path.to_str().unwrap();
     fs::write(&path, "first-key-000000\nsecond-key-00000 rate=3\n").unwrap();
-    let options = ["--keys", file, "--key-rate", "1", "--key-requests", "8"];
-    let mut serving = Serving::start(&replies(), &options, &[]);
+    let mut serving = Serving::start(&replies(), &["--config", &file], &[]);
     let limited = "HTTP/1.1 429 Too Many Requests";
     let ok = "HTTP/1.1 200 OK";
     for (key, expected) in [
@@ -90,8 +89,9 @@ fn limits_of_keys_outlive_a_hangup() {
 
 #[test]
 fn limits_need_keys() {
+    let (_folder, file) = configuration("[serve]\nkey_rate = 5");
     let output = crate::serve::plaincall()
-        .args(["--upstream", &replies(), "--key-rate", "5"])
+        .args(["--upstream", &replies(), "--config", &file])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -10,7 +10,7 @@ use std::thread;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::serve::{Serving, answer, repeating, replies};
+use crate::serve::{EXAMPLE, Serving, answer, configuration, plaincall, repeating, replies};
 
 /// A server that sends the first half of a stream, and the second after a signal of the test. Returns its base URL.
 fn halting() -> (String, mpsc::Receiver<String>, mpsc::Sender<()>) {
@@ -80,11 +80,13 @@ fn a_hangup_reloads_models_and_keys_and_drops_no_stream() {
     let (url, heads, go) = halting();
     let file = |name: &str, text: &str| write(folder.path(), name, text);
     file("server.key", "sk-of-the-server\n");
-    let slow = format!("[models.'x*']\nurl = '{url}'\nkey_file = 'server.key'\n");
-    let models = file("models.toml", &slow);
-    let keys = file("keys", "old-key-00000000\n");
-    let options = ["--models", &models, "--keys", &keys];
-    let mut serving = Serving::start(&replies(), &options, &[]);
+    let others =
+        format!("[serve]\nkeys_file = 'keys'\n[models.'*']\nreplay = '{EXAMPLE}/replies.jsonl'\n");
+    let slow = format!("{others}[models.'x*']\nurl = '{url}'\nkey_file = 'server.key'\n");
+    let configuration = file("config.toml", &slow);
+    file("keys", "old-key-00000000\n");
+    let options = ["--listen", "127.0.0.1:0", "--config", &configuration];
+    let mut serving = Serving::of(plaincall().args(options));
 
     let headers = "authorization: Bearer old-key-00000000\r\n";
     let body = r#"{"model":"x1","stream":true,"messages":[{"role":"user","content":"a"}]}"#;
@@ -96,7 +98,7 @@ fn a_hangup_reloads_models_and_keys_and_drops_no_stream() {
     );
 
     // The server of the stream is gone, and its key.
-    file("models.toml", "[models.y]\nsyntax = 'emoji'\n");
+    file("config.toml", &others);
     file("keys", "new-key-00000000\n");
     serving.signal(Signal::HUP);
     serving.until_note("settings reloaded");
@@ -111,21 +113,26 @@ fn a_hangup_reloads_models_and_keys_and_drops_no_stream() {
 
     // Each of these is rejected as a whole.
     let missing = slow.replace("server.key", "missing.key");
-    for (models, keys, words) in [
+    for (text, keys, words) in [
         (
             "[models.y]\nsyntx = 'emoji'\n",
             "newer-key-000000\n",
-            "models.toml:2:1",
+            "config.toml:2:1",
         ),
         (
             "[models.y]\nkeyed = \n",
             "newer-key-000000\n",
-            "models.toml:2:9",
+            "config.toml:2:9",
+        ),
+        (
+            "[serve]\nmodels = ['z']\n[models.y]\nkeyed = true\n",
+            "newer-key-000000\n",
+            "config.toml:2:11",
         ),
         (&missing, "newer-key-000000\n", "missing.key"),
-        ("", "\n", "keys has no key"),
+        (&others, "\n", "keys has no key"),
     ] {
-        file("models.toml", models);
+        file("config.toml", text);
         file("keys", keys);
         serving.signal(Signal::HUP);
         let notes = serving.until_note("the old settings stay in use");
@@ -137,6 +144,14 @@ fn a_hangup_reloads_models_and_keys_and_drops_no_stream() {
         assert_eq!(serving.status("new-key-00000000", "a").0, "HTTP/1.1 200 OK");
     }
 
+    // Limits stay until a restart.
+    let limited = others.replace("[models", "max_requests = 1\n[models");
+    file("config.toml", &limited);
+    file("keys", "new-key-00000000\n");
+    serving.signal(Signal::HUP);
+    let notes = serving.until_note("take effect when the gateway is restarted");
+    assert!(notes.contains("some changes of `[serve]`"), "{notes}");
+
     go.send(()).unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
@@ -147,7 +162,7 @@ fn a_hangup_reloads_models_and_keys_and_drops_no_stream() {
     let lines = serving.end();
     let line = lines
         .iter()
-        .find(|line| line.contains("\"x1\",\"upstream\""));
+        .find(|line| line.contains(&format!("\"x1\",\"upstream\":\"{url}\"")));
     let line: Value = serde_json::from_str(line.unwrap()).unwrap();
     assert_eq!(
         (&line["upstream"], &line["status"]),
@@ -157,18 +172,14 @@ fn a_hangup_reloads_models_and_keys_and_drops_no_stream() {
 
 #[test]
 fn several_servers_without_a_default() {
-    let folder = tempfile::tempdir().unwrap();
     let other = Serving::start(&replies(), &[], &[]);
     let text = format!(
         "[models.fast]\nurl = 'http://{}/v1'\nmodel = 'replay'\nheaders = {{x-team = '${{TEAM}}'}}\n",
         other.address
     );
-    let models = write(folder.path(), "models.toml", &text);
-    let mut command = crate::serve::plaincall();
-    command
-        .args(["--listen", "127.0.0.1:0", "--models", &models])
-        .env("TEAM", "blue");
-    let serving = Serving::of(&mut command);
+    let (_folder, file) = configuration(&text);
+    let options = ["--listen", "127.0.0.1:0", "--config", &file];
+    let serving = Serving::of(plaincall().args(options).env("TEAM", "blue"));
     let (_, list) = answer(serving.ask("GET /v1/models", "", ""));
     assert!(
         list.contains(r#""id":"fast""#) && !list.contains("replay\",\"obj"),
@@ -190,14 +201,13 @@ fn several_servers_without_a_default() {
 
 #[test]
 fn values_of_variables_in_headers_are_redacted() {
-    let folder = tempfile::tempdir().unwrap();
     let url = repeating();
     let text = format!(
         "[models.a]\nurl = '{url}'\nheaders = {{x-team = 'team ${{TEAM}}', x-plain = 'in the file'}}\n"
     );
-    let models = write(folder.path(), "models.toml", &text);
-    let variables = [("TEAM", "blue-and-secret")];
-    let serving = Serving::start(&replies(), &["--models", &models], &variables);
+    let (_folder, file) = configuration(&text);
+    let options = ["--listen", "127.0.0.1:0", "--config", &file];
+    let serving = Serving::of(plaincall().args(options).env("TEAM", "blue-and-secret"));
     let (status, body) = serving.status("", "a");
     assert_eq!(status, "HTTP/1.1 200 OK");
     assert!(body.contains("x-team: team [key]"), "{body}");
@@ -208,10 +218,8 @@ fn values_of_variables_in_headers_are_redacted() {
 /// Models with measured defaults are not listed because a pattern fits their names.
 #[test]
 fn only_names_of_the_file_are_listed() {
-    let folder = tempfile::tempdir().unwrap();
     let text = "[models.'*']\nmodel = 'replay'\n[models.mine]\nmodel = 'replay'\n";
-    let models = write(folder.path(), "models.toml", text);
-    let serving = Serving::start(&replies(), &["--models", &models], &[]);
+    let (_folder, serving) = Serving::configured(text);
     let (_, list) = answer(serving.ask("GET /v1/models", "", ""));
     let list: Value = serde_json::from_str(&list).unwrap();
     let models = list["data"].as_array().unwrap().iter();
@@ -222,10 +230,10 @@ fn only_names_of_the_file_are_listed() {
 /// The secret stays until a restart, so its file is not needed to replace keys.
 #[test]
 fn keys_are_replaced_without_the_file_of_the_secret() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, file) = configuration("[serve]\nsecret_file = 'secret'\n");
     let secret = write(folder.path(), "secret", "0123456789abcdef");
     let keys = write(folder.path(), "keys", "old-key-00000000\n");
-    let options = ["--keys", &keys, "--secret", &secret];
+    let options = ["--keys", &keys, "--config", &file];
     let mut serving = Serving::start(&replies(), &options, &[]);
     fs::remove_file(&secret).unwrap();
     write(folder.path(), "keys", "new-key-00000000\n");

@@ -146,24 +146,17 @@ fn a_reply_with_its_own_markers() {
     };
     check(
         "One.\n<<call:say:a\n<<end\nTwo.\n",
-        &[
-            "--start-prefix",
-            "<<call:",
-            "--end-prefix",
-            "<<end",
-            "--arg-prefix",
-            "<<value:",
-        ],
+        &["--dialect", "start=<<call: end=<<end arg=<<value:"],
         "\nOne.\n> say a\nTwo.\n",
     );
     check(
         "One.\n!!!GADGET_STARTk7:say:a\n!!!GADGET_ENDk7\nTwo.\n",
-        &["--key", "k7"],
+        &["--dialect", "key=k7"],
         "\nOne.\n> say a\nTwo.\n",
     );
     check(
         "A \u{1f6e0}\u{fe0f}[mark].\n!!!GADGET_START:say:a\n!!!GADGET_END\n",
-        &["--syntax", "block"],
+        &["--dialect", "block"],
         "[mark].\n> say a\n",
     );
 }

@@ -8,7 +8,7 @@ use plaincall_call::names::did_you_mean;
 
 use super::model_name::PROVIDERS;
 use super::paths::is_below;
-use super::{Builtin, Mcp, Settings};
+use super::{Builtin, Mcp, Serve, Settings, schema};
 use crate::node::last_key;
 use crate::{Document, FileDiagnostic, FileError, Location, Node, child};
 
@@ -48,8 +48,40 @@ pub fn read_settings(
     let layer = document.root().clone();
     document.finish(layer).map_err(|mut error| {
         error.problems.iter_mut().for_each(advise);
+        error.problems.iter_mut().for_each(name_table);
         error
     })
+}
+
+/// Names the table of a key that is in another one.
+fn name_table(problem: &mut FileDiagnostic) {
+    let key = last_key(&problem.pointer);
+    let unknown = format!("unknown key `{key}`");
+    if !problem.message.starts_with(&unknown) {
+        return;
+    }
+    let schema = schema();
+    let has = |pointer: &str| {
+        schema
+            .pointer(&format!("{pointer}/properties/{key}"))
+            .is_some()
+    };
+    let of_model = "`[models.NAME]`; `[models.\"*\"]` is for all models";
+    let table = problem.pointer.split('/').nth(1).unwrap_or_default();
+    let belongs = match table {
+        "serve" if key == "upstream" => format!("use `url` in a table {of_model}"),
+        "serve" if matches!(&*key, "keys" | "secret") => format!("did you mean `{key}_file`?"),
+        "serve" if has("/properties/models/additionalProperties") => {
+            format!("it belongs in a table {of_model}")
+        }
+        "serve" if has("") => "it belongs at the top level, above all tables".to_owned(),
+        "models" if has("/properties/serve") => "it belongs in the table `[serve]`".to_owned(),
+        name if name == key && has("/properties/serve") => {
+            "it belongs in the table `[serve]`".to_owned()
+        }
+        _ => return,
+    };
+    problem.message = format!("{unknown}: {belongs}");
 }
 
 /// Adds the fix for keys that other programs use in the table of a model.
@@ -59,6 +91,9 @@ fn advise(problem: &mut FileDiagnostic) {
     } = problem;
     let key = last_key(pointer);
     match key.as_str() {
+        "model" if pointer == "/model" && message.contains("is a table") => {
+            message.push_str("; the table of a model is `[models.NAME]`");
+        }
         _ if !pointer.starts_with("/models/") => {}
         "api_key" | "apiKey" | "key" | "token" => {
             *message = format!(
@@ -98,9 +133,10 @@ impl Settings {
         }
         for (name, entry) in &self.models {
             let place = |key| Location::key(child(&child("/models", name), key));
-            let problem = if PROVIDERS.contains(&name.as_str()) || name.contains(':') {
+            let provider = name.split(':').next().unwrap_or_default();
+            let problem = if PROVIDERS.contains(&provider) {
                 let message = format!(
-                    "invalid model name `{name}`: `openai:`, `anthropic:`, `ollama:` and `replay:` are reserved; choose a name without a colon"
+                    "invalid model name `{name}`: names that begin with `openai:`, `anthropic:`, `ollama:` or `replay:` need no table; choose another name"
                 );
                 Some(("url", message))
             } else {
@@ -108,6 +144,8 @@ impl Settings {
             };
             problems.extend(problem.map(|(key, message)| (place(key), message)));
         }
+        let serve = self.serve.problem();
+        problems.extend(serve.map(|(key, message)| (Location::key(child("/serve", key)), message)));
         for (index, entry) in self.rules.iter().enumerate() {
             problems.extend(entry.problems(&format!("/rules/{index}")));
         }
@@ -208,6 +246,7 @@ impl Settings {
             own(model.key_file.is_some(), &table, "key_file");
         }
         own(self.sessions.is_some(), "", "sessions");
+        own(self.serve != Serve::default(), "", "serve");
         for (at, builtin, _) in self.tool_sources() {
             let passes_on = !builtin.command_environment.is_empty();
             own(passes_on, &format!("{at}/builtin"), "command_environment");

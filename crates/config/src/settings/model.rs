@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::FilePath;
-use super::check::Problems;
 use crate::secret::{Address, hide_values};
 use crate::servers::expand;
 use crate::{Document, FileError, Location, Node, Origin, child};
@@ -101,20 +100,20 @@ pub struct Model {
     /// Whether markers include a random key for each conversation, so that untrusted text cannot contain a call. Default: `false`.
     pub keyed: Option<bool>,
 
-    /// How `plaincall serve` offers tools: `text` in the prompt, `native` as tools of the model server. In `native` mode, the
-    /// model is asked once more for a call that arrives as text and is not accepted. Default: that of `--mode`, else `"text"`.
+    /// How `plaincall serve` offers tools: `text` in the prompt, for any model; `native` as tools of the model server, whose calls are
+    /// returned unchanged. In `native` mode, the model is asked once more for a call that arrives as text and is not accepted.
+    /// Default: `"text"`.
     pub mode: Option<ToolMode>,
 
-    /// Whether the model server constrains replies with a grammar. `plaincall serve` does it only in text mode. Default: that of
-    /// `--constrain`, else `"never"`.
+    /// Whether the model server constrains replies with a grammar. `plaincall serve` does it only in text mode. Default:
+    /// `"never"`.
     pub constrain: Option<Constrain>,
 
-    /// When `plaincall serve` sends the arguments of a call. Default: that of `--arguments`, else
-    /// `"checked"`.
+    /// When `plaincall serve` sends the arguments of a call. Default: `"checked"`.
     pub arguments: Option<ArgumentMode>,
 
     /// How many times `plaincall serve` asks the model again, hidden from the client, before an invalid call is an error. In
-    /// `native` mode, it asks at most once more, and no error follows. Default: that of `--repair-rounds`, else 2.
+    /// `native` mode, it asks at most once more, and no error follows. Default: 2.
     #[schemars(range(max = 20))]
     pub repair_rounds: Option<u32>,
 
@@ -247,6 +246,11 @@ impl Model {
             document.problem(&Location::key(child("", key)), message);
         }
         document.finish(model)
+    }
+
+    /// Returns whether the settings name a server, or a file that replaces one.
+    pub fn has_server(&self) -> bool {
+        self.url.is_some() || self.replay.is_some()
     }
 
     /// Returns the dialect without reasoning markers.
@@ -490,58 +494,4 @@ fn with_markers(mut dialect: Dialect, markers: [&Option<String>; 3]) -> Dialect 
         dialect = dialect.arg(marker);
     }
     dialect
-}
-
-/// Parses the file of `plaincall serve --models`: tables `[models.NAME]`, each on top of the settings for all models.
-///
-/// `variable` returns the value of an environment variable.
-///
-/// # Errors
-/// All problems of the file.
-pub fn read_models(
-    file: &str,
-    text: &str,
-    all: &Model,
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Vec<(String, Model)>, FileError> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Models {
-        models: BTreeMap<String, Value>,
-    }
-    let mut document = Document::toml(file, text);
-    document.read::<Models>("");
-    let mut models = Vec::new();
-    for name in document.keys("/models") {
-        let pointer = child("/models", &name);
-        let Some(own) = document.read::<Model>(&pointer) else {
-            continue;
-        };
-        let mut model = own.over(all);
-        let mut problems: Problems = Vec::new();
-        if let Err(messages) = model.expand_headers(variable) {
-            let headers = child(&pointer, "headers");
-            let messages = messages.into_iter();
-            problems.extend(
-                messages
-                    .map(|(header, message)| (Location::value(child(&headers, &header)), message)),
-            );
-        }
-        let is_missing = |name: &String| variable(name).is_none_or(|value| value.trim().is_empty());
-        let missing = model.key_env.as_ref().filter(|name| is_missing(name));
-        let missing = missing.map(|name| {
-            (
-                "key_env",
-                format!("the environment variable `{name}` is not set"),
-            )
-        });
-        let place = |key| Location::key(child(&pointer, key));
-        let found = model.problem().or(missing);
-        problems.extend(found.map(|(key, message)| (place(key), message)));
-        for (place, message) in problems {
-            document.problem(&place, message);
-        }
-        models.push((name, model));
-    }
-    document.finish(models)
 }

@@ -65,6 +65,11 @@ impl Settings {
                 paths.extend(cwd.map(|path| (below(&servers, name, "cwd"), path)));
             }
         }
+        let serve = &mut self.serve;
+        let keys = serve.keys_file.iter_mut();
+        paths.extend(keys.map(|path| ("/serve/keys_file".to_owned(), path)));
+        let secret = serve.secret_file.iter_mut();
+        paths.extend(secret.map(|path| ("/serve/secret_file".to_owned(), path)));
         for (name, model) in &mut self.models {
             let (replay, key_file) = (model.replay.iter_mut(), model.key_file.iter_mut());
             paths.extend(replay.map(|path| (below("/models", name, "replay"), path)));

@@ -133,6 +133,7 @@ fn kind(part: &Value) -> String {
     let types = &part["type"];
     match (part["format"].as_str(), types.as_str()) {
         (Some("time"), _) => "a duration".to_owned(),
+        (Some("size"), _) => "a size".to_owned(),
         (Some("path"), _) => "a path".to_owned(),
         (_, Some("object")) if part["additionalProperties"].is_object() => {
             "a table of strings".to_owned()

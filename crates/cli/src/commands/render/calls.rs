@@ -85,12 +85,12 @@ struct Draft {
 
 impl Writer {
     pub(super) fn new(options: &RenderOptions) -> Result<Self, Failure> {
-        let dialect = options.dialect.outside_reasoning()?;
+        let dialect = options.dialect.dialect.outside_reasoning()?;
         Ok(Self {
             syntax: dialect.syntax(),
             dialect,
-            options: options.dialect.clone(),
-            tools: options.schema.load(Some(&options.files))?.0,
+            options: options.dialect.dialect.clone(),
+            tools: options.tools.load(Some(&options.files))?.0,
             is_complete: options.complete,
             count: 0,
         })
@@ -150,7 +150,7 @@ impl Writer {
                     } else {
                         status = Status::Failed;
                         print_error(
-                            "reasoning was skipped; to write it, set its markers with `--reasoning OPEN CLOSE`",
+                            "reasoning was skipped; to write it, set its markers with `--dialect reasoning=OPEN,CLOSE`",
                         );
                     }
                 }
@@ -190,7 +190,7 @@ impl Writer {
         if let Some((line, column)) = draft.misread(&self.options.with_start(dialect))? {
             status = Status::Failed;
             print_error(&format!(
-                "a document was skipped: line {line}, column {column} would not parse back to the same text; to escape it, use `--escaped`"
+                "a document was skipped: line {line}, column {column} would not parse back to the same text; to escape it, use `--dialect escaped`"
             ));
         } else {
             output.bytes(draft.text.as_bytes())?;

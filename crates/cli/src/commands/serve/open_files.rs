@@ -7,7 +7,7 @@ const RESERVE: u64 = 64;
 
 /// Raises the limit as far as possible. Returns a warning if it is too low for this many requests, which need two
 /// connections each: to the client and to the model server.
-pub(super) fn raise(requests: u32) -> Option<String> {
+pub(super) fn raise(requests: usize) -> Option<String> {
     let mut limit = getrlimit(Resource::Nofile);
     let maximum = limit.maximum;
     if limit.current != maximum {
@@ -18,12 +18,13 @@ pub(super) fn raise(requests: u32) -> Option<String> {
     warning(getrlimit(Resource::Nofile).current, requests)
 }
 
-fn warning(limit: Option<u64>, requests: u32) -> Option<String> {
-    let needed = u64::from(requests) * 2 + RESERVE;
+fn warning(limit: Option<u64>, requests: usize) -> Option<String> {
+    let needed = u64::try_from(requests).unwrap_or(u64::MAX);
+    let needed = needed.saturating_mul(2).saturating_add(RESERVE);
     let limit = limit.filter(|limit| *limit < needed)?;
     let enough = limit.saturating_sub(RESERVE) / 2;
     Some(format!(
-        "the open file limit of {limit} allows about {enough} requests; {requests} (`--max-requests`) need {needed}. Raise the hard limit (`ulimit -Hn`, `LimitNOFILE=` in systemd), or lower `--max-requests`"
+        "the open file limit of {limit} allows about {enough} requests; {requests} (`max_requests`) need {needed}. Raise the hard limit (`ulimit -Hn`, `LimitNOFILE=` in systemd), or lower `max_requests` in `[serve]`"
     ))
 }
 
@@ -44,7 +45,7 @@ mod tests {
             (
                 Some(10),
                 4096,
-                "about 0 requests; 4096 (`--max-requests`) need 8256",
+                "about 0 requests; 4096 (`max_requests`) need 8256",
             ),
         ] {
             let warning = warning(limit, requests).unwrap_or_default();

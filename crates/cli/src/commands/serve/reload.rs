@@ -1,11 +1,13 @@
-//! SIGHUP: reads the files of models and keys again.
+//! SIGHUP: reads the configuration and the keys again.
 
 use std::fs::File;
 use std::sync::Arc;
 
+use plaincall_config::settings::Serve;
 use plaincall_gateway::{Gateway, Secret};
 
-use crate::commands::serve::{ModelsFile, ServeOptions, preflight, reloadable};
+use crate::commands::serve::configured::Configured;
+use crate::commands::serve::{ServeOptions, preflight};
 use crate::environment::Environment;
 use crate::status::{print_error, print_note};
 use crate::terminal::interrupts::{Interrupt, Interrupts};
@@ -13,6 +15,8 @@ use crate::terminal::interrupts::{Interrupt, Interrupts};
 /// The sources of the settings.
 pub(super) struct Reload {
     pub(super) options: ServeOptions,
+    /// The settings with which the gateway was started.
+    pub(super) serve: Serve,
     pub(super) upstream: Option<String>,
     /// The secret, which stays until a restart.
     pub(super) secret: Secret,
@@ -71,12 +75,17 @@ impl Reload {
     }
 
     fn reload(&self, gateway: &Gateway) -> Result<(), String> {
-        let upstream = self.upstream.as_deref();
-        let config = ModelsFile::read(&self.options, &self.environment).and_then(|file| {
-            let secret = self.secret.clone();
-            reloadable(&self.options, upstream, file, secret, &self.environment)
+        let configured = Configured::read(&self.options, &self.environment);
+        let read = configured.and_then(|configured| {
+            let (upstream, secret) = (self.upstream.as_deref(), self.secret.clone());
+            let config = configured.reloadable(upstream, secret, &self.environment)?;
+            Ok((config, configured.serve))
         });
-        let config = config.map_err(|failure| failure.message().to_owned())?;
-        gateway.reload(config).map_err(|error| error.to_string())
+        let (config, serve) = read.map_err(|failure| failure.message().to_owned())?;
+        gateway.reload(config).map_err(|error| error.to_string())?;
+        if self.serve.needs_restart(&serve) {
+            print_note("some changes of `[serve]` take effect when the gateway is restarted");
+        }
+        Ok(())
     }
 }

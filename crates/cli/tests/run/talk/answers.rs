@@ -101,7 +101,7 @@ fn the_status_without_an_answer() {
         (&["--model", MODEL, "--tools", "none.toml"], "none.toml"),
         (&["--model", "replay:none.jsonl"], "none.jsonl"),
         (
-            &["--model", MODEL, "--syntax", "emoji", "--arg-prefix", "x:"],
+            &["--model", MODEL, "--dialect", "emoji arg=x:"],
             "block syntax",
         ),
     ] {

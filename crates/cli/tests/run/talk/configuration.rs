@@ -311,13 +311,15 @@ fn mistakes_are_shown_where_they_stand() {
         .output()
         .unwrap()
         .into();
-    assert_eq!(ended.status, Some(2));
+    // Another program may use it.
+    assert_eq!(ended.status, Some(0), "{ended:?}");
     assert!(
         ended
             .stderr
             .contains("did you mean `PLAINCALL_LIMITS_TURNS`?"),
         "{ended:?}"
     );
+    assert!(!ended.stdout.contains("limits.turns = 3"), "{ended:?}");
     user(
         &scene,
         "[[rules]]\ntools = 'wirte'\nverdict = 'deny'\nreason = 'no'\n",

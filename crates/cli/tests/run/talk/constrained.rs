@@ -75,7 +75,14 @@ fn a_setting_or_an_option_adds_a_grammar() {
 
 #[test]
 fn a_session_keeps_its_key_but_not_its_setting() {
-    let session = ["--session", "kept", "--keyed", "--constrain", "llama.cpp"];
+    let session = [
+        "--session",
+        "kept",
+        "--dialect",
+        "keyed",
+        "--constrain",
+        "llama.cpp",
+    ];
     let resumed = ["--session", "kept"];
     let constrained = ["--session", "kept", "--constrain", "llama.cpp"];
     let scripts = vec![reply("One."), reply("Two."), reply("Three.")];

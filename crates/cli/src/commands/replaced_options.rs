@@ -1,0 +1,146 @@
+//! Options that earlier versions had, and what replaces them.
+
+/// Commands, options that they had, and what to use instead. `{name}` is the name of the
+/// option, and `{key}` the name as a key.
+const REPLACED: &[(&str, &str, &str)] = &[
+    (
+        "check extract render grammar run inspect ask chat",
+        "--syntax",
+        "use `--dialect`, for example `--dialect emoji`",
+    ),
+    (
+        "check extract render grammar run inspect ask chat",
+        "--start-prefix --end-prefix --arg-prefix",
+        "use `--dialect`, for example `--dialect \"start=<<<CALL: end=<<<END arg=<<<ARG:\"`",
+    ),
+    (
+        "check extract render grammar run inspect",
+        "--strict --escaped --in-reasoning",
+        "use `--dialect {name}`",
+    ),
+    (
+        "check extract render grammar run inspect ask chat",
+        "--self-closing",
+        "use `--dialect \"emoji self-closing\"`",
+    ),
+    (
+        "check extract render grammar inspect",
+        "--schema",
+        "use `--tools`",
+    ),
+    ("ask chat", "--keyed", "use `--dialect keyed`"),
+    (
+        "check extract render grammar run inspect",
+        "--markers",
+        "use `--dialect anywhere`",
+    ),
+    (
+        "check extract render grammar run inspect",
+        "--key",
+        "use `--dialect key=KEY`",
+    ),
+    (
+        "check extract render grammar run inspect",
+        "--reasoning",
+        "use `--dialect reasoning=OPEN,CLOSE`",
+    ),
+    (
+        "serve",
+        "--max-body --max-requests --max-bodies --key-requests --key-rate --retries --retry-wait \
+         --connection-idle-timeout --body-timeout --connect-timeout --first-byte-timeout --idle-timeout --keep-alive \
+         --drain-delay --drain-timeout --cors",
+        "set `{key}` in the table `[serve]` of the configuration",
+    ),
+    (
+        "serve",
+        "--max-connections",
+        "the limit is twice `max_requests` in the table `[serve]` of the configuration",
+    ),
+    (
+        "serve",
+        "--secret",
+        "set `secret_file` in the table `[serve]` of the configuration, or the variable `PLAINCALL_SECRET`",
+    ),
+    (
+        "serve",
+        "--mode --constrain --arguments --unclosed --repair-rounds --developer-role",
+        "set `{key}` in a table `[models.NAME]` of the configuration; `[models.\"*\"]` is for all models",
+    ),
+    (
+        "serve",
+        "--syntax --start-prefix --end-prefix --arg-prefix --self-closing --keyed --reasoning --in-reasoning",
+        "use `--dialect` with `--upstream`, or set `{key}` in a table `[models.NAME]` of the configuration",
+    ),
+    (
+        "serve",
+        "--no-reasoning",
+        "set `reasoning = false` in a table `[models.NAME]` of the configuration; `[models.\"*\"]` is for all models",
+    ),
+    (
+        "serve",
+        "--models",
+        "use `--config FILE`, whose tables `[models.NAME]` are served",
+    ),
+    (
+        "serve",
+        "--upstream-key",
+        "set the variable `PLAINCALL_UPSTREAM_KEY`, or `key_file` beside `url` in the table `[models.\"*\"]` of the configuration",
+    ),
+];
+
+/// Returns the command and the error for an option that it had. `usage` contains the name of the command.
+pub(super) fn replacement<'u>(usage: &'u str, option: &str) -> Option<(&'u str, String)> {
+    let words = || usage.split_whitespace();
+    let mut replaced = REPLACED.iter().filter_map(|(commands, options, instead)| {
+        let has = |list: &str, it: &str| list.split_whitespace().any(|known| known == it);
+        let command = words().find(|word| has(commands, word))?;
+        has(options, option).then_some((command, instead))
+    });
+    let (command, instead) = replaced.next()?;
+    let name = option.trim_start_matches('-');
+    let instead = instead.replace("{name}", name);
+    let instead = instead.replace("{key}", &name.replace('-', "_"));
+    Some((command, format!("`{option}` was removed: {instead}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{REPLACED, replacement};
+
+    #[test]
+    fn replacements_exist() {
+        let schema = plaincall_config::settings::schema();
+        let command_line = crate::commands::command();
+        let all = REPLACED.iter().flat_map(|(commands, options, instead)| {
+            let options = options.split_whitespace();
+            options.flat_map(move |option| {
+                let commands = commands.split_whitespace();
+                commands.map(move |command| (command, option, *instead))
+            })
+        });
+        for (command, option, instead) in all {
+            let known = command_line.find_subcommand(command).unwrap();
+            let has = |name: &str| {
+                let mut options = known.get_arguments().filter_map(clap::Arg::get_long);
+                options.any(|known| known == name.trim_start_matches('-'))
+            };
+            assert!(!has(option), "{command} {option}");
+            let usage = format!("Usage: plaincall {command} [OPTIONS]");
+            let (_, text) = replacement(&usage, option).unwrap();
+            assert_eq!(replacement("Usage: plaincall none", option), None);
+            // After the option, the first word in backquotes is an option, a key or a variable.
+            let word = text.split('`').nth(3).unwrap();
+            let key = word.split(' ').next().unwrap();
+            let place = match instead {
+                it if it.contains("`[serve]`") => "/properties/serve",
+                _ => "/properties/models/additionalProperties",
+            };
+            let is_key = schema
+                .pointer(&format!("{place}/properties/{key}"))
+                .is_some();
+            let is_known = is_key || has(key) || key.starts_with("PLAINCALL_");
+            assert!(is_known, "{text}");
+            assert!(!text.contains(['{', '}']), "{text}");
+        }
+    }
+}

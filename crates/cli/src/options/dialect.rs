@@ -1,0 +1,177 @@
+//! The `--dialect` option of commands that read or write a text, and of those that teach a model.
+
+use std::str::FromStr;
+
+use clap::Args;
+use plaincall_config::settings::{Constrain, Model, Reasoning, Syntax};
+use plaincall_config::{DialectOptions, MarkerPlaces, SyntaxChoice};
+use plaincall_syntax::Dialect;
+
+use crate::status::Failure;
+
+/// The dialect of a text.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Syntax")]
+pub(crate) struct DialectOption {
+    /// The dialect: `block`, `emoji` or `auto` (the syntax of the first call), and options after it, separated by blanks.
+    ///
+    /// The options are those of spec/README.md: `start=`, `end=` and `arg=` set the markers of the block syntax; `anywhere`
+    /// recognizes them anywhere in a line; `strict` accepts only the canonical form of the emoji marker; `self-closing` accepts
+    /// ` /]` as the end of an emoji call without a body; with `escaped`, a backslash before the last character of a marker makes
+    /// it content; `key=` is part of every marker; `reasoning=OPEN,CLOSE` sets the markers around reasoning; `in-reasoning`
+    /// starts inside it. Default: `block` if a marker is set, else `auto`.
+    #[arg(
+        long,
+        value_name = "DIALECT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(crate) dialect: DialectOptions,
+}
+
+/// The dialect of a reply whose calls are run or counted.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Syntax")]
+pub(crate) struct ReplyDialect {
+    #[command(flatten)]
+    pub(crate) text: DialectOption,
+
+    /// Treat `<think>` as text.
+    ///
+    /// Default: `<think>` starts reasoning if it is the first text of the reply or of the text after a call. So do other markers
+    /// that the dialect sets with `reasoning=`.
+    #[arg(long)]
+    pub(crate) no_reasoning: bool,
+}
+
+impl ReplyDialect {
+    /// Returns the dialect ([`Dialect::for_reply`]).
+    pub(crate) fn of_reply(&self) -> Result<Dialect, Failure> {
+        let dialect = &self.text.dialect;
+        if self.no_reasoning && (dialect.reasoning.is_some() || dialect.in_reasoning) {
+            let message = "`--no-reasoning` cannot be used with `reasoning=` or `in-reasoning` of `--dialect`";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        Ok(dialect.of_reply(self.no_reasoning)?)
+    }
+}
+
+/// The dialect that a model is taught, as settings of a model.
+#[derive(Clone, Debug)]
+pub(crate) struct TaughtDialect(Model);
+
+impl FromStr for TaughtDialect {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_keyed = |word: &&str| *word == "keyed";
+        let keyed = text.split_whitespace().any(|word| is_keyed(&word));
+        let rest: Vec<&str> = text.split_whitespace().filter(|it| !is_keyed(it)).collect();
+        let options: DialectOptions = rest.join(" ").parse()?;
+        let syntax = match options.syntax {
+            None => None,
+            Some(SyntaxChoice::Block) => Some(Syntax::Block),
+            Some(SyntaxChoice::Emoji) => Some(Syntax::Emoji),
+            Some(SyntaxChoice::Auto) => {
+                return Err("a model is taught one syntax: `block` or `emoji`".to_owned());
+            }
+        };
+        let for_reading = [
+            ("anywhere", options.markers == MarkerPlaces::Anywhere),
+            ("strict", options.strict),
+        ];
+        if let Some((word, _)) = for_reading.iter().find(|(_, is_set)| *is_set) {
+            return Err(format!("`{word}` is for reading a text"));
+        }
+        if options.key.is_some() {
+            let message = "each conversation has its own key; use `keyed` without a value";
+            return Err(message.to_owned());
+        }
+        let reasoning = options.reasoning.and_then(|it| it.try_into().ok());
+        Ok(Self(Model {
+            syntax,
+            start_prefix: options.start_prefix,
+            end_prefix: options.end_prefix,
+            arg_prefix: options.arg_prefix,
+            self_closing: options.self_closing.then_some(true),
+            keyed: keyed.then_some(true),
+            reasoning: reasoning.map(Reasoning::Between),
+            in_reasoning: options.in_reasoning.then_some(true),
+            ..Model::default()
+        }))
+    }
+}
+
+impl TaughtDialect {
+    /// Applies the dialect to the settings of a model.
+    pub(crate) fn apply_to(&self, model: &Model) -> Result<Model, Failure> {
+        let taught = self.0.clone().over(model);
+        match taught.teaching_problem() {
+            None => Ok(taught),
+            Some((_, message)) => Err(Failure::Usage(format!("`--dialect`: {message}"))),
+        }
+    }
+}
+
+/// The syntax that a model is taught, and whether it is enforced.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct TeachingOptions {
+    /// The dialect that the model is taught: `block` or `emoji`, and options after it, separated by blanks. Default: the
+    /// settings of the model, else `block`.
+    ///
+    /// The options are `start=`, `end=` and `arg=` for the markers of the block syntax; `self-closing`, which accepts ` /]` as
+    /// the end of an emoji call without a body; `keyed`, which adds a random key to the markers of each conversation, so that
+    /// untrusted text cannot contain a valid call; and `reasoning=OPEN,CLOSE` and `in-reasoning`.
+    #[arg(long, value_name = "DIALECT")]
+    pub(crate) dialect: Option<TaughtDialect>,
+
+    /// Whether the model server constrains replies with a grammar, so that the model cannot write an invalid call: `auto` if the
+    /// server is llama.cpp, vLLM or SGLang; with `always`, a request whose reply cannot be constrained is an error, and so with the
+    /// name of an engine, which is then not detected. Default: `constrain` of the model's settings, else `never`.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) constrain: Option<Constrain>,
+}
+
+impl TeachingOptions {
+    /// Applies the options to a model's settings.
+    pub(crate) fn apply_to(&self, model: &Model) -> Result<Model, Failure> {
+        let mut model = model.clone();
+        model.constrain = self.constrain.or(model.constrain);
+        match &self.dialect {
+            Some(dialect) => dialect.apply_to(&model),
+            None => Ok(model),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plaincall_config::settings::{Model, Syntax};
+
+    use super::TaughtDialect;
+
+    #[test]
+    fn a_model_is_taught_a_dialect() {
+        let taught: TaughtDialect = "emoji self-closing keyed".parse().unwrap();
+        let model = taught.apply_to(&Model::default()).unwrap();
+        let expected = (Some(Syntax::Emoji), Some(true), Some(true));
+        assert_eq!((model.syntax, model.self_closing, model.keyed), expected);
+        let taught: TaughtDialect = "reasoning=<t>,</t>".parse().unwrap();
+        let model = taught.apply_to(&model).unwrap();
+        let expected = (Some(Syntax::Emoji), ["<t>".into(), "</t>".into()]);
+        assert_eq!((model.syntax, model.reasoning().unwrap()), expected);
+        for (text, words) in [
+            ("auto", "one syntax: `block` or `emoji`"),
+            ("key=k1", "use `keyed` without a value"),
+            ("anywhere", "`anywhere` is for reading a text"),
+            ("emoj", "did you mean `emoji`?"),
+        ] {
+            let error = text.parse::<TaughtDialect>().unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+        let taught: TaughtDialect = "emoji start=<<<".parse().unwrap();
+        let error = taught.apply_to(&Model::default()).unwrap_err();
+        assert!(error.message().contains("a marker of the block syntax"));
+    }
+}
