@@ -1,4 +1,4 @@
-//! Complexity fuzzing: searches for texts that take more than linear time.
+//! Complexity fuzzing: searches for texts that take more than linear time, and for costs that are a product of two numbers.
 //!
 //! A text is a repeated pattern of strings that the code looks for: markers, their beginnings, blanks, fences, pieces of
 //! headers and of JSON. Each subject is timed at growing lengths. A suspicious one is measured again, often and at more
@@ -9,6 +9,7 @@
 //! The environment variable `COMPLEXITY_INPUTS` sets how many texts are timed, `COMPLEXITY_SEED` the random seed.
 
 mod pattern;
+mod products;
 mod subjects;
 
 use std::fmt::Write as _;
@@ -401,6 +402,9 @@ fn search(inputs: u64, seed: u64) -> Search {
     try_fixed(&mut search, &grounds);
     let values = of_values();
     try_calls(&mut search, &values);
+    for product in products::products() {
+        search.try_one(&product, &Pattern::of("", "x"), LENGTHS, "no dialect");
+    }
     let mut random = Random::new(seed);
     for _ in 0..inputs {
         if search.findings.len() >= ENOUGH {

@@ -1,6 +1,8 @@
 //! Results that a model invents after its own calls (`spec/history.md` 3).
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use memchr::memchr;
 
@@ -20,7 +22,8 @@ const LONGEST_HEADING: usize = 1024;
 /// depends on the invented result. Text that mentions a result elsewhere is kept.
 #[derive(Clone, Debug, Default)]
 pub struct InventedResults {
-    tools: Vec<String>,
+    /// Names as headings have them.
+    tools: BTreeSet<String>,
     line: String,
     /// Whether the next text continues a line that is not a heading.
     is_in_line: bool,
@@ -39,9 +42,7 @@ impl InventedResults {
     pub fn call(&mut self, tool: &str) {
         self.is_invented = false;
         self.is_in_line = false;
-        if !self.tools.iter().any(|known| known == tool) {
-            self.tools.push(tool.to_owned());
-        }
+        self.tools.insert(word_of(tool));
     }
 
     /// Returns whether the reply has a call, so that text may be removed.
@@ -122,7 +123,7 @@ impl InventedResults {
 
 /// Checks whether a line, or its beginning, is the heading of a result of one of these tools: `Result 1 of 2: tool add,
 /// id a1, status ok`.
-fn heading(line: &str, tools: &[String]) -> Heading {
+fn heading(line: &str, tools: &BTreeSet<String>) -> Heading {
     let mut rest = line;
     for (place, words) in HEADING.iter().enumerate() {
         if place > 0 {
@@ -145,16 +146,12 @@ fn heading(line: &str, tools: &[String]) -> Heading {
             None => return Heading::No,
         }
     }
-    let mut may_become = false;
-    for tool in tools {
-        let name = word_of(tool);
-        match rest.strip_prefix(name.as_str()) {
-            Some(behind) if behind.starts_with([',', '\n', '\r']) => return Heading::Yes,
-            Some("") => may_become = true,
-            None => may_become |= name.starts_with(rest),
-            Some(_) => {}
-        }
+    let mut ends = rest.match_indices([',', '\n', '\r']);
+    if ends.any(|(end, _)| rest.get(..end).is_some_and(|name| tools.contains(name))) {
+        return Heading::Yes;
     }
+    let mut from = tools.range::<str, _>((Bound::Included(rest), Bound::Unbounded));
+    let may_become = from.next().is_some_and(|name| name.starts_with(rest));
     if may_become && line.len() <= LONGEST_HEADING {
         Heading::Perhaps
     } else {

@@ -51,7 +51,7 @@ pub(super) struct Subject {
 /// The chunk sizes; the last one is the whole text.
 const SIZES: [usize; 4] = [1, 4, 64, usize::MAX];
 
-fn subject(name: impl Into<String>, work: impl Fn(&Input) + 'static) -> Subject {
+pub(super) fn subject(name: impl Into<String>, work: impl Fn(&Input) + 'static) -> Subject {
     Subject {
         name: name.into(),
         work: Box::new(work),
@@ -61,7 +61,7 @@ fn subject(name: impl Into<String>, work: impl Fn(&Input) + 'static) -> Subject 
 /// The name of the subjects that run only the parser.
 pub(super) const PARSER: &str = "the parser";
 
-const WORKS: &str = "a valid dialect";
+pub(super) const WORKS: &str = "a valid dialect";
 
 /// Returns the subjects that depend on a dialect.
 pub(super) fn of_dialect(dialect: &Dialect) -> Vec<Subject> {
