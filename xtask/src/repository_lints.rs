@@ -22,7 +22,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("call", 27_000),
     ("cli", 20_470),
     ("config", 3_850),
-    ("gateway", 15_450),
+    ("gateway", 15_570),
     ("http", 880),
     ("plaincall", 13_820),
     ("plan", 2_490),

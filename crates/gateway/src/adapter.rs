@@ -497,6 +497,11 @@ impl Asked {
         self.exchange.has_begun()
     }
 
+    /// Returns whether the reply is complete, so that only its usage may follow.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.exchange.reply.is_settled()
+    }
+
     /// Returns what keeps the connection open, without content, once output of a stream has been produced: the API's own
     /// event, or a comment. Send it after a few seconds without output.
     pub fn keep_alive(&self) -> Option<Vec<u8>> {

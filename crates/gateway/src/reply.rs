@@ -20,6 +20,7 @@ mod text;
 pub(crate) mod untrusted;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plaincall_call::{Arguments, ReplyReader, Stop};
 use plaincall_wire::openai::{
@@ -102,6 +103,9 @@ const OLD_CALL: &str = "function_call";
 /// The maximum number of chunks after the end of a reply, where the usage is. Limits servers that never end their stream.
 const MAX_LATE: u32 = 16;
 
+/// How long to wait for the usage after the end of a reply ([`Flow::UsageOnly`]), without the time that the client needs to read.
+pub const USAGE_WAIT: Duration = Duration::from_secs(5);
+
 /// The longest reply, in bytes, with its reasoning and its calls. An open call is kept in memory.
 const MAX_TEXT: usize = 64 << 20;
 
@@ -111,7 +115,7 @@ const MAX_TEXT: usize = 64 << 20;
 pub enum Flow {
     /// Keep reading.
     Continue,
-    /// The reply is complete. Only its usage may follow; do not wait long for it.
+    /// The reply is complete. Only its usage may follow: wait for it at most [`USAGE_WAIT`].
     UsageOnly,
     /// Stop reading: the request to the model server can be cancelled.
     Stop,
@@ -309,6 +313,7 @@ impl<O: ResponseSink> Reply<O> {
         self.plan.may_repair()
     }
 
+    #[cfg(feature = "server")]
     pub(crate) fn is_translated(&self) -> bool {
         self.plan.mode != ReplyMode::Native
     }
