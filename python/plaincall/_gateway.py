@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
 from plaincall._plaincall import Adapter, Asked, ErrorResponse, TokenCount
@@ -72,12 +71,9 @@ def new_adapter(settings: Settings) -> Adapter:
     return Adapter(os.urandom(32) if secret is None else secret, **others)  # type: ignore[arg-type]
 
 
-def translate(
-    adapter: Adapter, target: str, body: bytes, headers: Mapping[str, str]
-) -> bytes | Asked | TokenCount | ErrorResponse | None:
+def translate(adapter: Adapter, target: str, body: bytes) -> bytes | Asked | TokenCount | ErrorResponse | None:
     """Translates a request, as `Adapter.ask` does. Logs the tools that cannot be offered unchanged."""
-    caller = headers.get("authorization") or headers.get("x-api-key") or ""
-    asked = adapter.ask(target, body, caller, os.urandom(32), int(time.time()))
+    asked = adapter.ask(target, body, os.urandom(32), int(time.time()))
     if isinstance(asked, Asked):
         for sentence in asked.changed_tools:
             _LOG.warning("%s", sentence)

@@ -546,16 +546,13 @@ class Adapter:
     @staticmethod
     def translates(method: str, target: str) -> bool:
         """Returns whether a request of any content type must be passed to `ask`. All others are forwarded unchanged."""
-    def ask(
-        self, target: str, body: bytes, caller: str, seed: bytes, now: int
-    ) -> bytes | Asked | TokenCount | ErrorResponse | None:
+    def ask(self, target: str, body: bytes, seed: bytes, now: int) -> bytes | Asked | TokenCount | ErrorResponse | None:
         """Translates a request to this path and query, both encoded as in the request.
 
         Returns `None` if it and its answer are forwarded unchanged, `bytes` if only its body changes, the translated request, the
         count of its tokens, or the response that rejects it.
 
-        `caller` is the client's key, or another text that is the same for all its requests; `seed` is 16 or more random bytes for
-        this request only; `now` is in seconds since 1970.
+        `seed` is 16 or more random bytes for this request only; `now` is in seconds since 1970.
         """
 
 @final

@@ -25,7 +25,7 @@ class Translation:
 
     def ask(self, request: Any) -> Any:
         """Translates a request that was read: returns another request, a response, or an exchange."""
-        asked = translate(self.adapter, request.url.raw_path.decode(), request.content, request.headers)
+        asked = translate(self.adapter, request.url.raw_path.decode(), request.content)
         if asked is None:
             return request
         if isinstance(asked, bytes):

@@ -53,14 +53,13 @@ class Middleware:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         headers = _decoded(scope.get("headers", []))
-        named = {name.lower(): value for name, value in headers}
         target = _target(scope)
         if not self._adapter.translates(scope["method"], target):
             return await self.app(scope, receive, send)
         body = await _body(receive)
         if body is None:
             return None
-        asked = translate(self._adapter, target, body, named)
+        asked = translate(self._adapter, target, body)
         if asked is None or isinstance(asked, bytes):
             body = body if asked is None else asked
             scope = {**scope, "headers": _encoded([*self._adapter.upstream_headers(headers, False), _length(body)])}

@@ -89,18 +89,16 @@ impl Adapter {
     /// Translates a request. Returns `None` if it and its answer are forwarded unchanged, `bytes` if only its body changes,
     /// the translated request, the count of its tokens, or the response that rejects it.
     ///
-    /// `caller` is the client's key, or another text that is the same for all its requests; `seed` is 16 or more random bytes
-    /// for this request only; `now` is in seconds since 1970.
+    /// `seed` is 16 or more random bytes for this request only; `now` is in seconds since 1970.
     fn ask<'py>(
         &self,
         py: Python<'py>,
         target: &str,
         body: &[u8],
-        caller: &str,
         seed: &[u8],
         now: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let host = Host::new(caller, Secret::new(seed), now);
+        let host = Host::new(Secret::new(seed), now);
         match released(py, body.len(), || self.transport.ask(target, body, host)) {
             Ask::Unchanged => Ok(py.None().into_bound(py)),
             Ask::Renamed(body) => Ok(PyBytes::new(py, &body).into_any()),

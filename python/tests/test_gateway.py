@@ -14,7 +14,7 @@ REQUEST = {"model": "m", "messages": QUESTION, "tools": [WEATHER]}
 
 def asked_of(path: str, **more: Any) -> Any:
     adapter = gateway.Adapter(b"s" * 32)
-    return adapter.ask(path, json.dumps({**REQUEST, **more}).encode(), "caller", b"r" * 32, 1)
+    return adapter.ask(path, json.dumps({**REQUEST, **more}).encode(), b"r" * 32, 1)
 
 
 def test_a_correction() -> None:

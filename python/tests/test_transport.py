@@ -716,9 +716,12 @@ def test_a_table_of_a_configuration_file() -> None:
 def test_a_shared_secret_gives_the_same_markers() -> None:
     settings: Settings = {"keyed": True, "secret": b"s" * 32}
     prompts = []
-    for _ in range(2):
+    # A client may get a new key within a conversation.
+    for key in ("k", "l"):
         model = Model("Hi.")
-        chat(model, **settings)
+        client = openai_client(model, **settings).with_options(api_key=key)
+        client.chat.completions.create(model="m", messages=QUESTION, tools=[WEATHER])
+        assert model.headers[0]["authorization"] == f"Bearer {key}"
         prompts.append(model.requests[0]["messages"])
     assert prompts[0] == prompts[1]
 

@@ -141,7 +141,7 @@ export function plaincallFetch(options: FetchOptions = {}): Fetch {
         ...init,
         ...{ method, headers: translation.upstreamHeaders(headers, path !== undefined), body, ...(own ? { signal: own } : {}) },
       });
-    const asked = translation.ask(headers, target, body);
+    const asked = translation.ask(target, body);
     switch (asked.kind) {
       case "unchanged":
         return send(body);
@@ -210,11 +210,10 @@ class Translation {
     return new Headers(perform<[name: string, value: string][]>(this.core, { upstreamHeaders: given }));
   }
 
-  ask(headers: Headers, target: string, body: Uint8Array): Ask {
-    const caller = headers.get("authorization") ?? headers.get("x-api-key") ?? "";
+  ask(target: string, body: Uint8Array): Ask {
     const seed = Array.from(random(), (byte) => byte.toString(16)).join(" ");
     const now = Math.floor(Date.now() / 1000);
-    return perform(this.core, { ask: { object: this.#object, target, caller, seed, now } }, body);
+    return perform(this.core, { ask: { object: this.#object, target, seed, now } }, body);
   }
 
   /** Asks the model server for a number of tokens. */

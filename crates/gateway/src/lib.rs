@@ -49,7 +49,7 @@ pub mod translation {
     pub use crate::token_count::TokenCount;
     pub use crate::tool_cache::ToolCache;
     pub use crate::tools::OfferedTools;
-    pub use crate::translate::{Caller, Translation, translate};
+    pub use crate::translate::{Translation, translate};
 }
 
 pub use counts::Counts;

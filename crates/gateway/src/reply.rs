@@ -49,14 +49,13 @@ use crate::tools::Choice;
 ///
 /// ```
 /// use plaincall_gateway::{ModelSettings, Secret};
-/// use plaincall_gateway::translation::{Caller, Encoder as _, Next, Reply, StreamedResponse, ToolCache, Translation, translate};
+/// use plaincall_gateway::translation::{Encoder as _, Next, Reply, StreamedResponse, ToolCache, Translation, translate};
 /// use plaincall_wire::openai::ChatCompletionChunk;
 ///
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
 ///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
 /// let secret = Secret::new("secret");
-/// let caller = Caller::new(&secret, "");
-/// let translated = translate(plaincall_wire::read(body)?, &ModelSettings::default(), caller, &ToolCache::new());
+/// let translated = translate(plaincall_wire::read(body)?, &ModelSettings::default(), &secret, &ToolCache::new());
 /// let Ok(Translation::Changed { plan, .. }) = translated else { panic!("it offers a tool") };
 ///
 /// let answer = StreamedResponse::new("chatcmpl-1", 0, false);

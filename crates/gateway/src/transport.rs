@@ -58,7 +58,7 @@ const OF_ANSWER: [&str; 15] = [
 /// assert!(Transport::translates("POST", "/v1/chat/completions"));
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
 ///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
-/// let host = Host::new("", Secret::new("random bytes"), 1_800_000_000);
+/// let host = Host::new(Secret::new("random bytes"), 1_800_000_000);
 /// let Ask::Asked(mut asked) = transport.ask("/v1/chat/completions", body, host) else { panic!("it offers a tool") };
 ///
 /// // Send `asked.body()` to `asked.target()` of the model server, and feed its answer.
@@ -282,7 +282,7 @@ impl Transport {
     }
 
     /// Translates a request to this path and query, both encoded as in the request.
-    pub fn ask(&self, target: &str, body: &[u8], host: Host<'_>) -> Ask {
+    pub fn ask(&self, target: &str, body: &[u8], host: Host) -> Ask {
         let (path, query) = split_query(target);
         let Some(Found { target, is_certain }) = paths::find(path) else {
             return Ask::Unchanged;

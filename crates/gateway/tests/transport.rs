@@ -16,7 +16,7 @@ const FUNCTIONS: &[u8] =
 
 fn ask(path: &str, body: &[u8]) -> Ask {
     let transport = Transport::new(b"a secret of 16 bytes", json!({})).unwrap();
-    transport.ask(path, body, Host::new("", Secret::new("seed"), 0))
+    transport.ask(path, body, Host::new(Secret::new("seed"), 0))
 }
 
 #[test]

@@ -25,12 +25,10 @@ pub(crate) enum ExchangeOperation {
         headers: Vec<(String, String)>,
         is_translated: bool,
     },
-    /// Translates a request, whose body is the text. `caller` is the same for all requests of a client; `seed` is random; `now` is
-    /// in seconds since 1970.
+    /// Translates a request, whose body is the text. `seed` is random; `now` is in seconds since 1970.
     Ask {
         object: u32,
         target: String,
-        caller: String,
         seed: String,
         now: u64,
     },
@@ -156,11 +154,10 @@ impl ExchangeOperation {
             Self::Ask {
                 object,
                 target,
-                caller,
                 seed,
                 now,
             } => {
-                let host = Host::new(&caller, Secret::new(seed), now);
+                let host = Host::new(Secret::new(seed), now);
                 let asked = state.transport(object)?.ask(&target, text, host);
                 let view = view(state, asked)?;
                 write(&mut state.output, &view)
