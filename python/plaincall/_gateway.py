@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
-from urllib.parse import quote, urlsplit, urlunsplit
 
 from plaincall._plaincall import Adapter, Asked, ErrorResponse, TokenCount
 
@@ -19,13 +17,6 @@ STOP = 2
 """The flow of an answer that need not be read on."""
 USAGE_ONLY = 1
 """The flow of an answer whose reply has ended: only the usage may follow."""
-MOST_USAGE = 64 << 10
-"""The maximum number of bytes that are read for the usage."""
-MOST_WAIT = 5.0
-"""The maximum time to wait for the usage, in seconds, without the time that the client needs to read."""
-
-JSON = "application/json"
-EVENT_STREAM = "text/event-stream"
 
 
 class ModelSettings(TypedDict, total=False):
@@ -80,50 +71,10 @@ def new_adapter(settings: Settings) -> Adapter:
     return Adapter(os.urandom(32) if secret is None else secret, **others)  # type: ignore[arg-type]
 
 
-def translate(
-    adapter: Adapter, path: str, body: bytes, headers: Mapping[str, str]
-) -> bytes | Asked | TokenCount | ErrorResponse | None:
-    """Translates a request, as `Adapter.ask` does. Logs the tools that cannot be offered unchanged, without their content."""
-    caller = headers.get("authorization") or headers.get("x-api-key") or ""
-    asked = adapter.ask(path, body, caller, os.urandom(32), int(time.time()))
+def translate(adapter: Adapter, target: str, body: bytes) -> bytes | Asked | TokenCount | ErrorResponse | None:
+    """Translates a request, as `Adapter.ask` does. Logs the tools that cannot be offered unchanged."""
+    asked = adapter.ask(target, body, os.urandom(32), int(time.time()))
     if isinstance(asked, Asked):
-        for at, is_dropped in asked.changed_tools:
-            # The rest of the place has names of the definition.
-            tool = "/".join(at.split("/")[:3])
-            _LOG.warning("the tool at %s of the request was %s", tool, "dropped" if is_dropped else "loosened")
+        for sentence in asked.changed_tools:
+            _LOG.warning("%s", sentence)
     return asked
-
-
-def upstream_target(path: str, raw_path: bytes, base: str, target: str) -> tuple[bytes, bool]:
-    """Returns the encoded path of a request to the model server, and whether the query stays: it belongs to the client's API.
-
-    Both paths are below `base`, whose encoding is kept.
-    """
-    path, raw_path = path.rstrip("/"), raw_path.rstrip(b"/")
-    suffix = path.removeprefix(base).encode()
-    encoded = raw_path.removesuffix(suffix) if raw_path.endswith(suffix) else quote(base).encode()
-    return encoded + target.removeprefix(base).encode(), path == target
-
-
-def redirect_location(location: str, sent: str, asked: str) -> str | None:
-    """Returns where a client finds what the model server has at `location`: `sent` is the end of the path there, `asked` that of the
-    client. Returns `None` for another path, where the client's request might not be translated.
-    """
-    parts = urlsplit(location)
-    path = parts.path.rstrip("/")
-    return urlunsplit(parts._replace(path=path.removesuffix(sent) + asked)) if path.endswith(sent) else None
-
-
-def client_headers(headers: list[tuple[str, str]], content_type: str) -> list[tuple[str, str]]:
-    """Returns the model server's headers for the client, with another body."""
-    kept = [(name, value) for name, value in headers if Adapter.keeps_header(name)]
-    return [*kept, ("content-type", content_type)]
-
-
-def error_headers(headers: list[tuple[str, str]], error: ErrorResponse) -> list[tuple[str, str]]:
-    """Returns the headers of an error response: those of the model server, which may have a retry delay, and its own."""
-    own = {name.lower() for name, _ in error.headers}
-    return [
-        *((name, value) for name, value in client_headers(headers, JSON) if name.lower() not in own),
-        *error.headers,
-    ]

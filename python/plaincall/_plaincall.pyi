@@ -525,6 +525,9 @@ class Plan:
     def deny(self, call: int, reason: str) -> None: ...
     def finish(self, call: int, succeeded: bool) -> None: ...
 
+USAGE_WAIT: float
+"""How long to wait for the usage after the end of a reply, in seconds, without the time that the client needs to read."""
+
 @final
 class Adapter:
     """Translates requests with tools to plain text, and replies back. It does no I/O."""
@@ -541,24 +544,15 @@ class Adapter:
     def upstream_headers(self, headers: Sequence[tuple[str, str]], is_translated: bool) -> list[tuple[str, str]]:
         """Returns the headers of a request to the model server for those of the client's request."""
     @staticmethod
-    def translates(method: str, path: str) -> bool:
+    def translates(method: str, target: str) -> bool:
         """Returns whether a request of any content type must be passed to `ask`. All others are forwarded unchanged."""
-    @staticmethod
-    def keeps_header(name: str) -> bool:
-        """Returns whether the client gets a header of the model server's answer.
-
-        It does not get those that describe the answer's body, place or connection.
-        """
-    def ask(
-        self, path: str, body: bytes, caller: str, seed: bytes, now: int
-    ) -> bytes | Asked | TokenCount | ErrorResponse | None:
-        """Translates a request.
+    def ask(self, target: str, body: bytes, seed: bytes, now: int) -> bytes | Asked | TokenCount | ErrorResponse | None:
+        """Translates a request to this path and query, both encoded as in the request.
 
         Returns `None` if it and its answer are forwarded unchanged, `bytes` if only its body changes, the translated request, the
         count of its tokens, or the response that rejects it.
 
-        `caller` is the client's key, or another text that is the same for all its requests; `seed` is 16 or more random bytes for
-        this request only; `now` is in seconds since 1970.
+        `seed` is 16 or more random bytes for this request only; `now` is in seconds since 1970.
         """
 
 @final
@@ -566,26 +560,27 @@ class Asked:
     """A translated request whose answer is being read."""
 
     @property
-    def base(self) -> str:
-        """The base of the paths of both requests."""
-    @property
-    def path(self) -> str:
-        """The path of the request to the model server."""
+    def target(self) -> str:
+        """The path and the query of the next request to the model server."""
     @property
     def is_streamed(self) -> bool:
         """Whether the client asked for an event stream."""
     @property
-    def changed_tools(self) -> list[tuple[str, bool]]:
-        """The tools that could not be offered unchanged: place, and whether it was dropped."""
+    def changed_tools(self) -> list[str]:
+        """The tools that could not be offered unchanged: a sentence for each, without content of the request."""
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """The headers of the response to the client, unless it is an `ErrorResponse`."""
     @property
     def body(self) -> bytes:
         """The body of the next request to the model server."""
-    def begin_answer(self, content_type: str) -> None:
-        """Begins the model server's answer with its content type."""
+    def begin_answer(self, status: int, headers: Sequence[tuple[str, str]]) -> None:
+        """Begins the model server's answer with its status and headers."""
     def feed(self, chunk: bytes) -> tuple[bytes, int]:
         """Feeds the next bytes of the model server's answer.
 
-        Returns the bytes for the client, and whether to read on: 0 to read on, 1 to read on for the usage only, 2 to stop.
+        Returns the bytes for the client, and whether to read on: 0 to read on, 1 to read on for the usage only, for at most
+        `USAGE_WAIT` seconds, 2 to stop.
         """
     def keep_alive(self) -> bytes | None:
         """Returns what keeps the connection to the client open, or `None` before any output.
@@ -598,28 +593,28 @@ class Asked:
         Returns the last bytes for the client, and `None` if the reply is complete, `True` if `body` must be sent to repair it, or
         the response that rejects the request. If bytes were sent before, the error is in the last bytes too.
         """
-    def fail(self, status: int, body: bytes) -> tuple[bytes, Literal[True] | ErrorResponse | None]:
-        """Ends an answer with an error status of the model server. Returns the same as `end`."""
+    def connection_error(self, error: str) -> tuple[bytes, Literal[True] | ErrorResponse | None] | None:
+        """Ends the answer, or a request without one, because the connection broke.
+
+        Returns the same as `end`, or `None` if the client must get the error of its own library: there is no other reply.
+        """
 
 @final
 class TokenCount:
     """A request for a number of tokens, which the model server counts or which is estimated."""
 
     @property
-    def base(self) -> str:
-        """The base of the paths of the requests to the model server."""
-    @property
     def request(self) -> tuple[str, bytes] | None:
-        """The path and the body of the next request to the model server, or `None` if no answer is needed any more."""
+        """The target and the body of the next request to the model server, or `None` if no answer is needed any more."""
     def answer(self, answer: bytes) -> None:
         """Takes the model server's answer to the request, unless it is an error."""
     @property
-    def response(self) -> tuple[list[tuple[str, str]], bytes]:
-        """The headers and the body of the response to the client."""
+    def response(self) -> ErrorResponse:
+        """The response to the client."""
 
 @final
 class ErrorResponse:
-    """A rejected request, as the response that the client gets."""
+    """A response to the client that no model wrote: an error, a redirect, or a number of tokens."""
 
     @property
     def status(self) -> int:

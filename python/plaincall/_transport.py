@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
 import anyio
 
-from plaincall._gateway import (
-    EVENT_STREAM,
-    JSON,
-    MOST_USAGE,
-    MOST_WAIT,
-    STOP,
-    USAGE_ONLY,
-    Settings,
-    client_headers,
-    error_headers,
-    new_adapter,
-    redirect_location,
-    translate,
-    upstream_target,
-)
-from plaincall._plaincall import Asked, ErrorResponse, TokenCount
+from plaincall._gateway import READ_ON, STOP, USAGE_ONLY, Settings, new_adapter, translate
+from plaincall._plaincall import USAGE_WAIT, ErrorResponse, TokenCount
 
 
 class Translation:
@@ -35,192 +21,166 @@ class Translation:
 
     def applies(self, request: Any) -> bool:
         """Returns whether the request may be translated. All others keep their streams."""
-        return self.adapter.translates(request.method, request.url.path)
+        return self.adapter.translates(request.method, request.url.raw_path.decode())
 
     def ask(self, request: Any) -> Any:
-        """Translates a request that was read: returns another request, a response, or what is asked."""
-        asked = translate(self.adapter, request.url.path, request.content, request.headers)
+        """Translates a request that was read: returns another request, a response, or an exchange."""
+        asked = translate(self.adapter, request.url.raw_path.decode(), request.content)
         if asked is None:
             return request
         if isinstance(asked, bytes):
-            return self._request(request, request.url, asked, is_translated=False)
+            return self.request_of(request, request.url, asked, is_translated=False)
         if isinstance(asked, ErrorResponse):
             return self.error_response(request, asked)
-        return asked
+        return Exchange(self, request, asked)
 
-    def next_request(self, request: Any, base: str, path: str, body: bytes) -> Any:
-        """Returns the next request to the model server. Its path and that of the client's are below `base`."""
-        url = request.url
-        if url.path != path:
-            raw_path, mark, query = url.raw_path.partition(b"?")
-            raw_path, keeps_query = upstream_target(url.path, raw_path, base, path)
-            url = url.copy_with(raw_path=raw_path + mark + query if keeps_query else raw_path)
-        return self._request(request, url, body, is_translated=True)
-
-    def _request(self, request: Any, url: Any, body: bytes, *, is_translated: bool) -> Any:
+    def request_of(self, request: Any, url: Any, body: bytes, *, is_translated: bool) -> Any:
+        """Returns a request to the model server for that of the client."""
         headers = self.adapter.upstream_headers(request.headers.multi_items(), is_translated)
         return self.http.Request(request.method, url, headers=headers, content=body, extensions=request.extensions)
 
-    def error_response(self, request: Any, error: ErrorResponse, upstream: Any = None) -> Any:
-        headers = error.headers if upstream is None else error_headers(upstream.headers.multi_items(), error)
-        return self.http.Response(error.status, headers=headers, content=error.body, request=request)
-
-    def redirect(self, request: Any, asked: Asked, upstream: Any) -> Redirect | None:
-        """Returns the redirect of an answer that was read, if the client can follow it."""
-        if not upstream.has_redirect_location:
-            return None
-        sent = asked.path.removeprefix(asked.base)
-        own = request.url.path.rstrip("/").removeprefix(asked.base)
-        location = redirect_location(upstream.headers["location"], sent, own)
-        return None if location is None else Redirect(location, upstream.content)
-
-    def other_response(self, request: Any, answer: ErrorResponse | Redirect, upstream: Any) -> Any:
-        """Returns the response to the client instead of a reply."""
-        if isinstance(answer, ErrorResponse):
-            return self.error_response(request, answer, upstream)
-        headers = client_headers(upstream.headers.multi_items(), upstream.headers.get("content-type", JSON))
-        headers.append(("location", answer.location))
-        return self.http.Response(upstream.status_code, headers=headers, content=answer.body, request=request)
-
-    def count_response(self, request: Any, count: TokenCount) -> Any:
-        """Returns the response to a client that asked for a number of tokens."""
-        headers, body = count.response
-        return self.http.Response(200, headers=headers, content=body, request=request)
-
-    def response(self, request: Any, upstream: Any, asked: Asked, body: Any) -> Any:
-        """Returns the response to the client: bytes, or a stream."""
-        content_type = EVENT_STREAM if asked.is_streamed else JSON
-        headers = client_headers(upstream.headers.multi_items(), content_type)
-        content = {"stream": body} if asked.is_streamed else {"content": body}
-        return self.http.Response(200, headers=headers, request=request, extensions=upstream.extensions, **content)
+    def error_response(self, request: Any, error: ErrorResponse) -> Any:
+        """Returns a response that no model wrote."""
+        return self.http.Response(error.status, headers=error.headers, content=error.body, request=request)
 
 
-class Redirect:
-    """A redirect of the model server, which the client follows itself: its next request is translated again."""
+class Exchange:
+    """A translated request: what is sent for it, and what the client gets."""
 
-    def __init__(self, location: str, body: bytes) -> None:
-        self.location, self.body = location, body
-
-
-class Usage:
-    """Limits what is read after the end of a reply."""
-
-    def __init__(self) -> None:
-        self.left = MOST_USAGE
-        self.seconds = MOST_WAIT
-
-    def is_over(self, flow: int, length: int) -> bool:
-        """Returns whether to stop reading."""
-        if flow == USAGE_ONLY:
-            self.left -= length
-        return flow == STOP or self.left <= 0
-
-    async def next(self, chunks: AsyncIterator[bytes]) -> bytes | None:
-        """Returns the next chunk after the end of the reply, or `None` if none comes in time."""
-        chunk = None
-        begun = anyio.current_time()
-        with anyio.move_on_after(max(self.seconds, 0)):
-            chunk = await anext(chunks, None)
-        self.seconds -= anyio.current_time() - begun
-        return chunk
-
-
-class _Pending:
-    """A translated request, and the last answer of the model server to it."""
-
-    def __init__(self, translation: Translation, request: Any, asked: Asked) -> None:
+    def __init__(self, translation: Translation, request: Any, asked: Any) -> None:
         self.translation = translation
         self.request = request
         self.asked = asked
         self.upstream: Any = None
-        self.rounds = 0
 
-    def redirect(self) -> Redirect | None:
-        """Returns the redirect of the first answer, if the client can follow it."""
-        return self.translation.redirect(self.request, self.asked, self.upstream) if self.rounds == 1 else None
+    def steps(self) -> Generator[Any, Any, None]:
+        """Yields what to do: send a request, read the next chunk in a flow, close the answer (`None`), or pass a piece to the client.
 
-
-class Exchange(_Pending):
-    """Sends a translated request, and repair rounds, and yields the bytes for the client."""
-
-    def pieces(self) -> Iterator[bytes | ErrorResponse | Redirect]:
-        """Yields pieces as soon as there are any. Closing it closes the model server's answer."""
+        It gets the answer, the chunk or `None` at the end, and the errors of the connection.
+        """
         asked = self.asked
+        if isinstance(asked, TokenCount):
+            return (yield from self._count(asked))
         more: object = True
         while more is True:
-            self.rounds += 1
-            request = self.translation.next_request(self.request, asked.base, asked.path, asked.body)
-            self.upstream = upstream = self.translation.inner.handle_request(request)
             try:
-                if upstream.is_success:
-                    asked.begin_answer(upstream.headers.get("content-type", ""))
-                    usage = Usage()
-                    flow = 0
-                    try:
-                        for chunk in upstream.iter_bytes():
-                            piece, flow = asked.feed(chunk)
-                            if piece:
-                                yield piece
-                            if usage.is_over(flow, len(chunk)):
-                                break
-                    except self.translation.http.TransportError:
-                        # The reply is complete, and has no usage.
-                        if flow != USAGE_ONLY:
-                            raise
-                    piece, more = asked.end()
-                else:
-                    answer = upstream.read()
-                    redirect = self.redirect()
-                    piece, more = asked.fail(upstream.status_code, answer) if redirect is None else (b"", redirect)
-            finally:
-                upstream.close()
+                upstream = yield self._request(asked.target, asked.body)
+                asked.begin_answer(upstream.status_code, upstream.headers.multi_items())
+                flow = READ_ON
+                while flow != STOP and (chunk := (yield flow)) is not None:
+                    piece, flow = asked.feed(chunk)
+                    if piece:
+                        yield piece
+                ended = asked.end()
+            except self.translation.http.RequestError as error:
+                failed = asked.connection_error(str(error))
+                if failed is None:
+                    raise
+                ended = failed
+            yield None
+            piece, more = ended
             if piece:
                 yield piece
-        if isinstance(more, (ErrorResponse, Redirect)):
+        if more is not None:
             yield more
 
-
-class AsyncExchange(_Pending):
-    """The same with coroutines."""
-
-    async def pieces(self) -> AsyncIterator[bytes | ErrorResponse | Redirect]:
-        """Yields pieces as soon as there are any. Closing it closes the model server's answer."""
-        asked = self.asked
-        more: object = True
-        while more is True:
-            self.rounds += 1
-            request = self.translation.next_request(self.request, asked.base, asked.path, asked.body)
-            self.upstream = upstream = await self.translation.inner.handle_async_request(request)
+    def _count(self, count: TokenCount) -> Generator[Any, Any, None]:
+        """Asks the model server for a number of tokens. If it cannot count them, the number is an estimate."""
+        while (asked := count.request) is not None:
+            body = []
             try:
-                if upstream.is_success:
-                    asked.begin_answer(upstream.headers.get("content-type", ""))
-                    usage = Usage()
-                    chunks = upstream.aiter_bytes()
-                    flow = 0
-                    # A deadline for each chunk would take more time than its translation.
-                    try:
-                        while (
-                            chunk := await (usage.next(chunks) if flow == USAGE_ONLY else anext(chunks, None))
-                        ) is not None:
-                            piece, flow = asked.feed(chunk)
-                            if piece:
-                                yield piece
-                            if usage.is_over(flow, len(chunk)):
-                                break
-                    except self.translation.http.TransportError:
-                        if flow != USAGE_ONLY:
-                            raise
-                    piece, more = asked.end()
+                upstream = yield self._request(*asked)
+                if not upstream.is_success:
+                    break
+                while (chunk := (yield READ_ON)) is not None:
+                    body.append(chunk)
+            except self.translation.http.RequestError:
+                break
+            count.answer(b"".join(body))
+        yield None
+        yield count.response
+
+    def _request(self, target: str, body: bytes) -> Any:
+        url = self.request.url.copy_with(raw_path=target.encode())
+        return self.translation.request_of(self.request, url, body, is_translated=True)
+
+    def pieces(self) -> Iterator[bytes | ErrorResponse]:
+        """Performs the steps, and yields the pieces for the client. Closing it closes the model server's answer."""
+        http, inner = self.translation.http, self.translation.inner
+        steps = self.steps()
+        chunks: Iterator[bytes] = iter(())
+        try:
+            step = next(steps)
+            while True:
+                result = None
+                try:
+                    if isinstance(step, (bytes, ErrorResponse)):
+                        yield step
+                    elif isinstance(step, int):
+                        result = next(chunks, None)
+                    else:
+                        if self.upstream is not None:
+                            self.upstream.close()
+                        if step is not None:
+                            result = self.upstream = inner.handle_request(step)
+                            chunks = self.upstream.iter_bytes()
+                except http.RequestError as error:
+                    step = steps.throw(error)
                 else:
-                    answer = await upstream.aread()
-                    redirect = self.redirect()
-                    piece, more = asked.fail(upstream.status_code, answer) if redirect is None else (b"", redirect)
-            finally:
-                await upstream.aclose()
-            if piece:
-                yield piece
-        if isinstance(more, (ErrorResponse, Redirect)):
-            yield more
+                    step = steps.send(result)
+        except StopIteration:
+            pass
+        finally:
+            if self.upstream is not None:
+                self.upstream.close()
+
+    async def async_pieces(self) -> AsyncIterator[bytes | ErrorResponse]:
+        """The same with coroutines."""
+        http, inner = self.translation.http, self.translation.inner
+        steps = self.steps()
+        chunks: Any = None
+        wait = USAGE_WAIT
+        try:
+            step = next(steps)
+            while True:
+                result = None
+                try:
+                    if isinstance(step, (bytes, ErrorResponse)):
+                        yield step
+                    elif step == USAGE_ONLY:
+                        # A deadline for each chunk of a reply would take more time than its translation.
+                        begun = anyio.current_time()
+                        with anyio.move_on_after(max(wait, 0)):
+                            result = await anext(chunks, None)
+                        wait -= anyio.current_time() - begun
+                    elif isinstance(step, int):
+                        result = await anext(chunks, None)
+                    else:
+                        if self.upstream is not None:
+                            await self.upstream.aclose()
+                        if step is not None:
+                            result = self.upstream = await inner.handle_async_request(step)
+                            chunks, wait = self.upstream.aiter_bytes(), USAGE_WAIT
+                except http.RequestError as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(result)
+        except StopIteration:
+            pass
+        finally:
+            if self.upstream is not None:
+                await self.upstream.aclose()
+
+    def response(self, body: Any) -> Any:
+        """Returns the response to the client: bytes, or a stream."""
+        content = {"content" if isinstance(body, bytes) else "stream": body}
+        return self.translation.http.Response(
+            200,
+            headers=self.asked.headers,
+            request=self.request,
+            extensions=self.upstream.extensions,
+            **content,
+        )
 
 
 def stream_of(http: Any) -> Any:
@@ -278,35 +238,16 @@ class SyncTranslation(Translation):
         asked = self.ask(request)
         if isinstance(asked, self.http.Request):
             return self.inner.handle_request(asked)
-        if isinstance(asked, TokenCount):
-            return self.count(request, asked)
-        if not isinstance(asked, Asked):
+        if not isinstance(asked, Exchange):
             return asked
-        exchange = Exchange(self, request, asked)
-        pieces = exchange.pieces()
-        first = next(pieces, b"")
-        if not isinstance(first, bytes):
-            return self.other_response(request, first, exchange.upstream)
-        if asked.is_streamed:
-            return self.response(request, exchange.upstream, asked, self.stream(first, pieces))
-        body = [first]
-        for piece in pieces:
+        body = []
+        for piece in (pieces := asked.pieces()):
             if not isinstance(piece, bytes):
-                return self.other_response(request, piece, exchange.upstream)
+                return self.error_response(request, piece)
+            if asked.asked.is_streamed:
+                return asked.response(self.stream(piece, pieces))
             body.append(piece)
-        return self.response(request, exchange.upstream, asked, b"".join(body))
-
-    def count(self, request: Any, count: TokenCount) -> Any:
-        """Asks the model server for a number of tokens. If it cannot count them, the number is an estimate."""
-        while (asked := count.request) is not None:
-            upstream = self.inner.handle_request(self.next_request(request, count.base, *asked))
-            try:
-                if not upstream.is_success:
-                    break
-                count.answer(upstream.read())
-            finally:
-                upstream.close()
-        return self.count_response(request, count)
+        return asked.response(b"".join(body))
 
 
 class AsyncTranslation(Translation):
@@ -324,32 +265,13 @@ class AsyncTranslation(Translation):
         asked = self.ask(request)
         if isinstance(asked, self.http.Request):
             return await self.inner.handle_async_request(asked)
-        if isinstance(asked, TokenCount):
-            return await self.count(request, asked)
-        if not isinstance(asked, Asked):
+        if not isinstance(asked, Exchange):
             return asked
-        exchange = AsyncExchange(self, request, asked)
-        pieces = exchange.pieces()
-        first = await anext(pieces, b"")
-        if not isinstance(first, bytes):
-            return self.other_response(request, first, exchange.upstream)
-        if asked.is_streamed:
-            return self.response(request, exchange.upstream, asked, self.stream(first, pieces))
-        body = [first]
-        async for piece in pieces:
+        body = []
+        async for piece in (pieces := asked.async_pieces()):
             if not isinstance(piece, bytes):
-                return self.other_response(request, piece, exchange.upstream)
+                return self.error_response(request, piece)
+            if asked.asked.is_streamed:
+                return asked.response(self.stream(piece, pieces))
             body.append(piece)
-        return self.response(request, exchange.upstream, asked, b"".join(body))
-
-    async def count(self, request: Any, count: TokenCount) -> Any:
-        """Asks the model server for a number of tokens. If it cannot count them, the number is an estimate."""
-        while (asked := count.request) is not None:
-            upstream = await self.inner.handle_async_request(self.next_request(request, count.base, *asked))
-            try:
-                if not upstream.is_success:
-                    break
-                count.answer(await upstream.aread())
-            finally:
-                await upstream.aclose()
-        return self.count_response(request, count)
+        return asked.response(b"".join(body))

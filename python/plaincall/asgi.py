@@ -7,22 +7,16 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 from plaincall._gateway import (
-    EVENT_STREAM,
-    JSON,
-    MOST_USAGE,
-    MOST_WAIT,
     STOP,
     USAGE_ONLY,
     Settings,
-    client_headers,
-    error_headers,
     new_adapter,
     translate,
-    upstream_target,
 )
-from plaincall._plaincall import Asked, ErrorResponse, TokenCount
+from plaincall._plaincall import USAGE_WAIT, Asked, ErrorResponse, TokenCount
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -59,19 +53,19 @@ class Middleware:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         headers = _decoded(scope.get("headers", []))
-        named = {name.lower(): value for name, value in headers}
-        if not self._adapter.translates(scope["method"], scope["path"]):
+        target = _target(scope)
+        if not self._adapter.translates(scope["method"], target):
             return await self.app(scope, receive, send)
         body = await _body(receive)
         if body is None:
             return None
-        asked = translate(self._adapter, scope["path"], body, named)
+        asked = translate(self._adapter, target, body)
         if asked is None or isinstance(asked, bytes):
             body = body if asked is None else asked
             scope = {**scope, "headers": _encoded([*self._adapter.upstream_headers(headers, False), _length(body)])}
             return await self.app(scope, _passed_on(body, receive), send)
         if isinstance(asked, ErrorResponse):
-            return await _send_error(send, asked)
+            return await _send_response(send, asked)
         headers = self._adapter.upstream_headers(headers, True)
         client = _Client(receive)
         tasks = [asyncio.create_task(client.watch())]
@@ -92,14 +86,12 @@ class Middleware:
     ) -> None:
         """Asks the app for a number of tokens. If it cannot count them, the number is an estimate."""
         while not client.gone.is_set() and (asked := count.request) is not None:
-            path, body = asked
-            answer = _Answer(body, client)
-            await self.app(_app_scope(scope, headers, count.base, path, body), answer.input, answer.take)
+            answer = _Answer(asked[1], client)
+            await self.app(_app_scope(scope, headers, *asked), answer.input, answer.take)
             if not (answer.is_complete and 200 <= answer.status < 300):
                 break
             count.answer(b"".join(answer.body))
-        own, body = count.response
-        await _send_whole(send, 200, own, body)
+        await _send_response(send, count.response)
 
 
 class _Client:
@@ -184,16 +176,12 @@ class _Exchange:
             self.has_ended = False
             self.was_stopped = False
             self.is_answered = False
-            self.status = 0
-            self.headers: list[tuple[str, str]] = []
-            self.error: list[bytes] = []
             self.flow = 0
-            self.usage = MOST_USAGE
             # The answer has ended, or its usage does not come in time.
             self.over = asyncio.Event()
             self.timer: asyncio.TimerHandle | None = None
             self.input = _Input(asked.body, self.client)
-            await self._round(_app_scope(scope, headers, asked.base, asked.path, asked.body))
+            await self._round(_app_scope(scope, headers, asked.target, asked.body))
             if self.is_complete or self.client.gone.is_set():
                 return
 
@@ -204,16 +192,14 @@ class _Exchange:
         is_cancelled = False
         try:
             await asyncio.wait([running, over], return_when=asyncio.FIRST_COMPLETED)
-            if running.done() and not self.has_ended and self.flow != USAGE_ONLY:
-                # An app that is stopped may raise an exception of its own.
-                if not self.was_stopped:
-                    running.result()
-                reason: str | None = "the model server's answer is incomplete"
-            else:
-                reason = None
             async with self.lock:
                 if not self.has_ended:
-                    await self._end(*self.asked.end(reason))
+                    reason = "the model server's answer is incomplete"
+                    ended = self.asked.connection_error(reason)
+                    # An app that is stopped may raise an exception of its own.
+                    if ended is None and running.done() and not self.was_stopped:
+                        running.result()
+                    await self._end(*(ended or self.asked.end(reason)))
                 if self.next is not True and not self.client.gone.is_set():
                     self.is_complete = True
                     await self._finish()
@@ -234,7 +220,7 @@ class _Exchange:
     async def _finish(self) -> None:
         if isinstance(self.next, ErrorResponse):
             if not self.started:
-                return await _send_error(self.send, self.next, self.headers)
+                return await _send_response(self.send, self.next)
         elif not self.asked.is_streamed:
             await self._start()
             await self.send({"type": "http.response.body", "body": b"".join(self.body), "more_body": False})
@@ -266,30 +252,19 @@ class _Exchange:
                     raise OSError("the answer is not needed any more")
             return
         if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self.headers = _decoded(message.get("headers", []))
-            types = [value for name, value in self.headers if name.lower() == "content-type"]
-            if 200 <= self.status < 300:
-                self.asked.begin_answer(types[-1] if types else "")
+            self.asked.begin_answer(message["status"], _decoded(message.get("headers", [])))
             return
         if message["type"] != "http.response.body":
             return
         chunk, is_last = message.get("body", b""), not message.get("more_body", False)
         self.is_answered = is_last
-        if not 200 <= self.status < 300:
-            self.error.append(chunk)
-            if is_last:
-                await self._end(*self.asked.fail(self.status, b"".join(self.error)))
-            return
         was_usage_only = self.flow == USAGE_ONLY
         piece, self.flow = self.asked.feed(bytes(chunk))
         await self._emit(piece)
-        if self.flow == USAGE_ONLY:
-            self.usage -= len(chunk)
-        if is_last or self.flow == STOP or self.usage <= 0:
+        if is_last or self.flow == STOP:
             await self._end(*self.asked.end())
         elif self.flow == USAGE_ONLY and not was_usage_only:
-            self.timer = asyncio.get_running_loop().call_later(MOST_WAIT, self.over.set)
+            self.timer = asyncio.get_running_loop().call_later(USAGE_WAIT, self.over.set)
 
     async def _end(self, piece: bytes, next: object) -> None:
         self.has_ended = True
@@ -312,8 +287,7 @@ class _Exchange:
         if self.started:
             return
         self.started = True
-        headers = client_headers(self.headers, EVENT_STREAM if self.asked.is_streamed else JSON)
-        await self.send({"type": "http.response.start", "status": 200, "headers": _encoded(headers)})
+        await self.send({"type": "http.response.start", "status": 200, "headers": _encoded(self.asked.headers)})
 
 
 def _passed_on(body: bytes, receive: Receive) -> Receive:
@@ -338,24 +312,30 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(chunks)
 
 
-def _app_scope(scope: Scope, headers: list[tuple[str, str]], base: str, path: str, body: bytes) -> Scope:
-    """Returns the scope of a request to the app with this body. Its path and that of the client's are below `base`."""
-    changed: Scope = {"headers": _encoded([*headers, _length(body)])}
-    if scope["path"] != path:
-        raw_path, keeps_query = upstream_target(scope["path"], scope.get("raw_path") or b"", base, path)
-        changed.update(path=path, raw_path=raw_path)
-        if not keeps_query:
-            changed["query_string"] = b""
-    return {**scope, **changed}
+def _target(scope: Scope) -> str:
+    """Returns the encoded path of a request with its query. Apps use the decoded path, which others may have changed."""
+    path, raw_path = scope["path"], (scope.get("raw_path") or b"").decode("latin-1")
+    query = scope.get("query_string", b"").decode("latin-1")
+    encoded: str = raw_path if unquote(raw_path) == path else quote(path)
+    return f"{encoded}?{query}" if query else encoded
 
 
-async def _send_error(send: Send, error: ErrorResponse, upstream: list[tuple[str, str]] | None = None) -> None:
-    await _send_whole(send, error.status, error_headers(upstream or [], error), error.body)
+def _app_scope(scope: Scope, headers: list[tuple[str, str]], target: str, body: bytes) -> Scope:
+    """Returns the scope of a request to the app with this target and body."""
+    raw_path, _, query = target.partition("?")
+    return {
+        **scope,
+        "path": unquote(raw_path),
+        "raw_path": raw_path.encode("latin-1"),
+        "query_string": query.encode("latin-1"),
+        "headers": _encoded([*headers, _length(body)]),
+    }
 
 
-async def _send_whole(send: Send, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": _encoded([*headers, _length(body)])})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
+async def _send_response(send: Send, error: ErrorResponse) -> None:
+    headers = _encoded([*error.headers, _length(error.body)])
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": error.body, "more_body": False})
 
 
 def _spec_version(scope: Scope) -> tuple[int, ...]:

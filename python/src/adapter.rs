@@ -3,8 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plaincall_gateway::Secret;
-use plaincall_gateway::translation::{Flow, Host};
-use plaincall_gateway::transport::{self, Ask, Next, Transport};
+pub(crate) use plaincall_gateway::transport::USAGE_WAIT;
+use plaincall_gateway::transport::{self, Ask, Flow, Host, Next, Transport};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::Map;
@@ -30,7 +30,7 @@ pub(crate) struct TokenCount {
     count: Mutex<transport::CountTokens>,
 }
 
-/// A rejected request, as the response that the client gets.
+/// A response to the client that no model wrote: an error, a redirect, or a number of tokens.
 #[pyclass(frozen, get_all, module = "plaincall.gateway")]
 pub(crate) struct ErrorResponse {
     /// The HTTP status.
@@ -73,15 +73,8 @@ impl Adapter {
 
     /// Returns whether a request of any content type must be passed to `ask`. All others are forwarded unchanged.
     #[staticmethod]
-    fn translates(method: &str, path: &str) -> bool {
-        Transport::translates(method, path)
-    }
-
-    /// Returns whether the client gets a header of the model server's answer. It does not get those that describe the answer's body,
-    /// place or connection.
-    #[staticmethod]
-    fn keeps_header(name: &str) -> bool {
-        Transport::keeps_header(name)
+    fn translates(method: &str, target: &str) -> bool {
+        Transport::translates(method, target)
     }
 
     /// Returns the headers of a request to the model server for those of the client's request.
@@ -96,19 +89,17 @@ impl Adapter {
     /// Translates a request. Returns `None` if it and its answer are forwarded unchanged, `bytes` if only its body changes,
     /// the translated request, the count of its tokens, or the response that rejects it.
     ///
-    /// `caller` is the client's key, or another text that is the same for all its requests; `seed` is 16 or more random bytes
-    /// for this request only; `now` is in seconds since 1970.
+    /// `seed` is 16 or more random bytes for this request only; `now` is in seconds since 1970.
     fn ask<'py>(
         &self,
         py: Python<'py>,
-        path: &str,
+        target: &str,
         body: &[u8],
-        caller: &str,
         seed: &[u8],
         now: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let host = Host::new(caller, Secret::new(seed), now);
-        match released(py, body.len(), || self.transport.ask(path, body, host)) {
+        let host = Host::new(Secret::new(seed), now);
+        match released(py, body.len(), || self.transport.ask(target, body, host)) {
             Ask::Unchanged => Ok(py.None().into_bound(py)),
             Ask::Renamed(body) => Ok(PyBytes::new(py, &body).into_any()),
             Ask::Asked(asked) => {
@@ -152,16 +143,10 @@ fn ended(py: Python<'_>, (bytes, next): (Vec<u8>, Next)) -> PyResult<Ended<'_>> 
 
 #[pymethods]
 impl Asked {
-    /// The base of the paths of both requests.
+    /// The path and the query of the next request to the model server.
     #[getter]
-    fn base(&self) -> String {
-        self.asked().base().to_owned()
-    }
-
-    /// The path of the request to the model server.
-    #[getter]
-    fn path(&self) -> String {
-        self.asked().path()
+    fn target(&self) -> String {
+        self.asked().target().to_owned()
     }
 
     /// The body of the next request to the model server.
@@ -176,18 +161,22 @@ impl Asked {
         self.asked().is_streamed()
     }
 
-    /// The tools that could not be offered unchanged: place, and whether it was dropped.
+    /// The tools that could not be offered unchanged: a sentence for each, without content of the request.
     #[getter]
-    fn changed_tools(&self) -> Vec<(String, bool)> {
-        let asked = self.asked();
-        let changed = asked.changed_tools().iter();
-        let changed = changed.map(|tool| (tool.reason.at.clone(), tool.is_dropped));
-        changed.collect()
+    fn changed_tools(&self) -> Vec<String> {
+        let changed = self.asked().changed_tools().into_iter();
+        changed.map(|tool| tool.message).collect()
     }
 
-    /// Begins the model server's answer with its content type.
-    fn begin_answer(&self, content_type: &str) {
-        self.asked().begin_answer(content_type);
+    /// The headers of the response to the client, unless it is an `ErrorResponse`.
+    #[getter]
+    fn headers(&self) -> Vec<(String, String)> {
+        self.asked().headers()
+    }
+
+    /// Begins the model server's answer with its status and headers.
+    fn begin_answer(&self, status: u16, headers: Vec<(String, String)>) {
+        self.asked().begin_answer(status, headers);
     }
 
     /// Feeds the next bytes of the model server's answer. Returns the bytes for the client, and whether to read on: 0 to read on,
@@ -218,22 +207,21 @@ impl Asked {
         ended(py, end)
     }
 
-    /// Ends an answer with an error status of the model server. Returns the same as `end`.
-    fn fail<'py>(&self, py: Python<'py>, status: u16, body: &[u8]) -> PyResult<Ended<'py>> {
-        let end = self.asked().fail(status, body);
-        ended(py, end)
+    /// Ends the answer, or a request without one, because the connection broke. Returns the same as `end`, or `None` if the client
+    /// must get the error of its own library.
+    fn connection_error<'py>(
+        &self,
+        py: Python<'py>,
+        error: String,
+    ) -> PyResult<Option<Ended<'py>>> {
+        let end = self.asked().connection_error(error);
+        end.map(|end| ended(py, end)).transpose()
     }
 }
 
 #[pymethods]
 impl TokenCount {
-    /// The base of the paths of the requests to the model server.
-    #[getter]
-    fn base(&self) -> String {
-        self.count().base().to_owned()
-    }
-
-    /// The path and the body of the next request to the model server, or `None` if no answer is needed any more.
+    /// The target and the body of the next request to the model server, or `None` if no answer is needed any more.
     #[getter]
     fn request<'py>(&self, py: Python<'py>) -> Option<(String, Bound<'py, PyBytes>)> {
         let (path, body) = self.count().request()?;
@@ -245,11 +233,10 @@ impl TokenCount {
         released(py, answer.len(), || self.count().answer(answer));
     }
 
-    /// The headers and the body of the response to the client.
+    /// The response to the client.
     #[getter]
-    fn response<'py>(&self, py: Python<'py>) -> (Vec<(String, String)>, Bound<'py, PyBytes>) {
-        let response = self.count().response();
-        (response.headers, PyBytes::new(py, &response.body))
+    fn response<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        ErrorResponse::of(py, self.count().response())
     }
 }
 

@@ -29,7 +29,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _plaincall {
-    use super::{Bound, PyModule, PyResult};
+    use super::{Bound, PyModule, PyModuleMethods as _, PyResult};
 
     #[pymodule_export]
     use crate::adapter::{Adapter, Asked, ErrorResponse, TokenCount};
@@ -60,6 +60,7 @@ mod _plaincall {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("USAGE_WAIT", crate::adapter::USAGE_WAIT.as_secs_f64())?;
         crate::lock::register(module)
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import Any
 
@@ -161,7 +162,7 @@ async def response_of(app: Any, version: str = "2.4") -> list[Any]:
 async def test_an_app_that_goes_on_after_the_end_of_a_reply(
     version: str, piece: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asgi, "MOST_WAIT", 60 if piece else 0.1)
+    monkeypatch.setattr(asgi, "USAGE_WAIT", 60 if piece else 0.1)
     monkeypatch.setattr(asgi, "STOP_WAIT", 0.1)
     ended: list[str] = []
     pieces = 0
@@ -232,6 +233,35 @@ async def test_an_error_of_the_app_after_the_end_of_a_reply() -> None:
         await Middleware(app)(scope, inputs.get, send)
     text = b"".join(message.get("body", b"") for message in sent)
     assert b"get_weather" in text and text.endswith(DONE) and not sent[-1]["more_body"]
+
+
+@pytest.mark.parametrize("stops", [False, True], ids=["no answer", "part of an answer"])
+async def test_an_app_that_fails_in_a_repair_round(stops: bool) -> None:
+    model = Model("!!!gadget_start:get_weather\n!!!gadget_end\n")
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if model.replies:
+            await model.app(scope, receive, send)
+            return
+        await receive()
+        if stops:
+            await send(START)
+            await send(body_of(b": ping\n\n"))
+        else:
+            raise RuntimeError("no memory")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope, inputs = request_of()
+    with contextlib.nullcontext() if stops else pytest.raises(RuntimeError, match="no memory"):
+        await asyncio.wait_for(Middleware(app)(scope, inputs.get, send), 10)
+    # The first reply is the answer.
+    events = b"".join(message.get("body", b"") for message in sent).decode().split("\n\n")
+    assert events[-2:] == ["data: [DONE]", ""] and not sent[-1]["more_body"]
+    deltas = [json.loads(event[6:])["choices"][0]["delta"] for event in events[:-2]]
+    assert "".join(delta.get("content") or "" for delta in deltas).startswith("!!!gadget_start:get_weather")
 
 
 @pytest.mark.parametrize("stream", [False, True])

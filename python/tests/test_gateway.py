@@ -14,18 +14,18 @@ REQUEST = {"model": "m", "messages": QUESTION, "tools": [WEATHER]}
 
 def asked_of(path: str, **more: Any) -> Any:
     adapter = gateway.Adapter(b"s" * 32)
-    return adapter.ask(path, json.dumps({**REQUEST, **more}).encode(), "caller", b"r" * 32, 1)
+    return adapter.ask(path, json.dumps({**REQUEST, **more}).encode(), b"r" * 32, 1)
 
 
 def test_a_correction() -> None:
     asked = asked_of("/v1/chat/completions")
     assert isinstance(asked, gateway.Asked)
-    assert (asked.base, asked.path, asked.is_streamed) == ("/v1", "/v1/chat/completions", False)
+    assert (asked.target, asked.is_streamed) == ("/v1/chat/completions", False)
     replies, reply, more = [INVALID, CALL], b"", object()
     bodies: list[Any] = []
     while replies:
         bodies.append(json.loads(asked.body))
-        asked.begin_answer("application/json")
+        asked.begin_answer(200, [("content-type", "application/json")])
         piece, flow = asked.feed(completion_of(replies.pop(0)))
         assert (piece, flow) == (b"", gateway.READ_ON)
         piece, more = asked.end()

@@ -54,7 +54,17 @@ export interface FetchOptions extends FetchSettings {
   /** 32 random bytes (at least 16), the same in all processes that serve one conversation. Default: new ones. */
   secret?: Uint8Array | undefined;
   /** Called for each tool that could not be offered unchanged. Default: a warning on the console. */
-  onChangedTool?: ((tool: { at: string; isDropped: boolean }) => void) | undefined;
+  onChangedTool?: ((tool: ChangedTool) => void) | undefined;
+}
+
+/** A tool that could not be offered unchanged. */
+export interface ChangedTool {
+  /** The JSON Pointer of the tool in the request. */
+  at: string;
+  /** Whether it was dropped, and not loosened. */
+  isDropped: boolean;
+  /** The sentence for a log, without content of the request. */
+  message: string;
 }
 
 interface ErrorResponse {
@@ -72,9 +82,11 @@ type Ask =
 
 interface Asked {
   object: number;
-  path: string;
+  target: string;
   isStreamed: boolean;
-  changedTools: { at: string; isDropped: boolean }[];
+  /** How long to wait for the usage after the end of a reply, in milliseconds, without the time that the client needs to read. */
+  usageWait: number;
+  changedTools: ChangedTool[];
 }
 
 interface End {
@@ -85,8 +97,6 @@ interface End {
 
 /** The flows of an answer: its reply has ended and the usage may follow, or it need not be read on. */
 const [USAGE_ONLY, STOP] = [1, 2];
-/** The limits of what is read for the usage: bytes, and milliseconds without the time that the client needs to read. */
-const [MOST_USAGE, MOST_WAIT] = [64 << 10, 5000];
 
 const encoder = new TextEncoder();
 
@@ -116,7 +126,8 @@ export function plaincallFetch(options: FetchOptions = {}): Fetch {
     const method = (init?.method ?? given?.method ?? "GET").toUpperCase();
     const url = new URL(given?.url ?? String(input), globalThis.location?.href);
     const headers = new Headers(init?.headers ?? given?.headers);
-    if (!translation.applies(method, url.pathname)) return inner(input, init);
+    const target = url.pathname + url.search;
+    if (!translation.applies(method, target)) return inner(input, init);
     const request = new Request(input, init);
     const body = new Uint8Array(await request.arrayBuffer());
     // Another kind of body than bytes has its own type.
@@ -125,12 +136,12 @@ export function plaincallFetch(options: FetchOptions = {}): Fetch {
     // The client's own signal and options, also those that are not in the standard, such as a proxy.
     const signal = init?.signal ?? given?.signal;
     const send: Send = (body, path, own = signal) =>
-      inner(targetOf(url, path ?? url.pathname), {
+      inner(url.origin + (path ?? target), {
         ...optionsOf(given),
         ...init,
         ...{ method, headers: translation.upstreamHeaders(headers, path !== undefined), body, ...(own ? { signal: own } : {}) },
       });
-    const asked = translation.ask(headers, url.pathname, body);
+    const asked = translation.ask(target, body);
     switch (asked.kind) {
       case "unchanged":
         return send(body);
@@ -154,7 +165,7 @@ export function plaincallFetch(options: FetchOptions = {}): Fetch {
   };
 }
 
-/** Sends a body to a path of the model server, or the client's request with another body. */
+/** Sends a body to a target of the model server, or the client's request with another body. */
 type Send = (body: BodyInit, path?: string, signal?: AbortSignal | null) => Promise<Response>;
 
 /** Returns the options of a request that its body does not change. */
@@ -164,22 +175,12 @@ function optionsOf(request: Request | undefined): RequestInit {
   return { redirect, credentials, cache, referrerPolicy, keepalive };
 }
 
-/** Returns the place of a request of the model server. A query belongs to the client's API. */
-function targetOf(url: URL, path: string): string {
-  if (path === url.pathname) return url.href;
-  const target = new URL(url);
-  [target.pathname, target.search] = [path, ""];
-  return target.href;
-}
-
 function random(): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(32));
 }
 
-function warn({ at, isDropped }: { at: string; isDropped: boolean }): void {
-  // The rest of the place has names of the definition.
-  const tool = at.split("/").slice(0, 3).join("/");
-  console.warn(`plaincall: the tool at ${tool} of the request was ${isDropped ? "dropped" : "loosened"}`);
+function warn({ message }: ChangedTool): void {
+  console.warn(`plaincall: ${message}`);
 }
 
 function toResponse({ status, headers, body }: ErrorResponse): Response {
@@ -199,8 +200,8 @@ class Translation {
   }
 
   /** Whether the request may be translated. */
-  applies(method: string, path: string): boolean {
-    return perform(this.core, { translates: { method, path } });
+  applies(method: string, target: string): boolean {
+    return perform(this.core, { translates: { method, target } });
   }
 
   /** Returns the headers of a request to the model server. */
@@ -209,20 +210,19 @@ class Translation {
     return new Headers(perform<[name: string, value: string][]>(this.core, { upstreamHeaders: given }));
   }
 
-  ask(headers: Headers, path: string, body: Uint8Array): Ask {
-    const caller = headers.get("authorization") ?? headers.get("x-api-key") ?? "";
+  ask(target: string, body: Uint8Array): Ask {
     const seed = Array.from(random(), (byte) => byte.toString(16)).join(" ");
     const now = Math.floor(Date.now() / 1000);
-    return perform(this.core, { ask: { object: this.#object, path, caller, seed, now } }, body);
+    return perform(this.core, { ask: { object: this.#object, target, seed, now } }, body);
   }
 
   /** Asks the model server for a number of tokens. */
   async countTokens(object: number, send: Send, signal: AbortSignal | null | undefined): Promise<Response> {
     try {
       for (;;) {
-        const next = perform<{ path: string; body: string } | null>(this.core, { countRequest: { object } });
+        const next = perform<{ target: string; body: string } | null>(this.core, { countRequest: { object } });
         if (next === null) break;
-        const answer = await answerOf(send(next.body, next.path));
+        const answer = await answerOf(send(next.body, next.target));
         signal?.throwIfAborted();
         if (answer === undefined) break;
         this.core.performRaw(operation({ countAnswer: { object } }), answer);
@@ -236,7 +236,8 @@ class Translation {
 
 /** Sends a translated request, and repair rounds. */
 class Exchange {
-  #upstream: Response | undefined;
+  /** The headers of the response to the client. */
+  #headers: [name: string, value: string][] = [];
   #core: Core;
   #asked: Asked;
   #send: Send;
@@ -259,10 +260,10 @@ class Exchange {
   async complete(): Promise<Response> {
     const pieces: Uint8Array[] = [];
     for await (const piece of this.#pieces()) {
-      if (!(piece instanceof Uint8Array)) return this.#failed(piece);
+      if (!(piece instanceof Uint8Array)) return toResponse(piece);
       pieces.push(piece);
     }
-    return new Response(new Blob(pieces as BlobPart[]), { headers: this.#headers("application/json") });
+    return new Response(new Blob(pieces as BlobPart[]), { headers: this.#headers });
   }
 
   async streamed(): Promise<Response> {
@@ -271,7 +272,7 @@ class Exchange {
     const first = await pieces.next();
     if (!first.done && !(first.value instanceof Uint8Array)) {
       await pieces.return();
-      return this.#failed(first.value);
+      return toResponse(first.value);
     }
     let next: typeof first | undefined = first;
     const cancel = () => this.#cancel();
@@ -291,30 +292,32 @@ class Exchange {
         await pieces.return().catch(() => undefined);
       },
     });
-    return new Response(body as BodyInit, { headers: this.#headers("text/event-stream") });
+    return new Response(body as BodyInit, { headers: this.#headers });
   }
 
   /** Yields bytes for the client as soon as there are any, or the response that rejects the request. */
   async *#pieces(): AsyncGenerator<Uint8Array | ErrorResponse, void, undefined> {
     const core = this.#core;
-    const { object, path } = this.#asked;
+    const { object, target } = this.#asked;
     const stop = () => this.#stop.abort(this.#signal?.reason);
     if (this.#signal?.aborted) stop();
     this.#signal?.addEventListener("abort", stop);
     try {
       for (;;) {
         const body = copy(core.performRaw(operation({ body: { object } })));
-        const upstream = await this.#send(body as BodyInit, path, this.#stop.signal);
-        this.#upstream = upstream;
         let end: End;
-        if (upstream.ok) {
-          const contentType = upstream.headers.get("content-type") ?? "";
-          core.performRaw(operation({ begin: { object, contentType } }));
+        try {
+          const upstream = await this.#send(body as BodyInit, target, this.#stop.signal);
+          core.performRaw(operation({ begin: { object, status: upstream.status, headers: [...upstream.headers] } }));
+          this.#headers = perform(core, { headers: { object } });
           yield* this.#read(upstream);
           end = perform(core, { end: { object, error: null } });
-        } else {
-          const answer = new Uint8Array(await upstream.arrayBuffer());
-          end = perform(core, { fail: { object, status: upstream.status } }, answer);
+        } catch (error) {
+          this.#stop.signal.throwIfAborted();
+          const failed = { connectionError: { object, error: String(error) } };
+          const ended = error instanceof PlaincallError ? null : perform<End | null>(core, failed);
+          if (ended === null) throw error;
+          end = ended;
         }
         if (end.bytes !== "") yield encoder.encode(end.bytes);
         if (end.response !== null) yield end.response;
@@ -336,13 +339,12 @@ class Exchange {
   async *#read(upstream: Response): AsyncGenerator<Uint8Array, void, undefined> {
     const reader = upstream.body?.getReader();
     this.#reader = reader;
-    let [flow, usage, wait]: [number | undefined, number, number] = [0, MOST_USAGE, MOST_WAIT];
+    let [flow, wait]: [number | undefined, number] = [0, this.#asked.usageWait];
     try {
       for (;;) {
         const begun = performance.now();
         const read: Promise<typeof DONE> = reader?.read() ?? Promise.resolve(DONE);
-        // A connection that breaks after the reply has ended only lacks the usage.
-        const { done, value } = await (flow === USAGE_ONLY ? within(wait, read.catch(() => DONE), DONE) : read);
+        const { done, value } = await (flow === USAGE_ONLY ? within(wait, read, DONE) : read);
         if (flow === USAGE_ONLY) wait -= performance.now() - begun;
         this.#stop.signal.throwIfAborted();
         if (done || value === undefined) return;
@@ -353,30 +355,11 @@ class Exchange {
           if (piece.length > 0) yield piece;
           if (flow === STOP) return;
         }
-        if (flow === USAGE_ONLY) usage -= value.length;
-        if (usage <= 0) return;
       }
     } finally {
       // Without an error if the answer was read to its end. Nothing waits for a server that does not end it.
       reader?.cancel().catch(() => undefined);
     }
-  }
-
-  /** The model server's headers for the client, with another body. */
-  #headers(contentType?: string): Headers {
-    const headers = new Headers(this.#upstream?.headers);
-    const names = [...headers.keys()];
-    const kept = perform<string[]>(this.#core, { keptHeaders: { names } });
-    for (const name of names) if (!kept.includes(name)) headers.delete(name);
-    if (contentType !== undefined) headers.set("content-type", contentType);
-    return headers;
-  }
-
-  #failed({ status, headers: own, body }: ErrorResponse): Response {
-    // Those of the model server may have a retry delay.
-    const headers = this.#headers();
-    for (const [name, value] of own) headers.set(name, value);
-    return new Response(body, { status, headers });
   }
 }
 

@@ -1,6 +1,7 @@
 // Requests through the `fetch` of this package, as clients send them.
 
 import assert from "node:assert/strict";
+import { createServer } from "node:net";
 import { test } from "node:test";
 
 import { plaincallFetch } from "plaincall/openai";
@@ -346,4 +347,49 @@ test("settings", async () => {
   const onChangedTool = (tool) => changed.push(tool);
   await (await plaincallFetch({ fetch: other.fetch, onChangedTool })(URL_, post({ ...BODY, tools }))).text();
   assert.equal(changed.length, 1);
+});
+
+test("a connection that breaks in a repair round", async () => {
+  const near = "!!!gadget_start:get_weather\n!!!gadget_end\n";
+  const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 99\r\n\r\n";
+  for (const broken of ["", `${head}{"choices"`, head.replace("200 OK", "503 Overloaded")]) {
+    for (const stream of [false, true]) {
+      const model = new Model(near);
+      const server = createServer((socket) => {
+        socket.once("data", () => socket.end(broken));
+        socket.on("error", () => undefined);
+      });
+      await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const place = `http://127.0.0.1:${server.address().port}/`;
+      const inner = (input, init) => (model.replies.length > 0 ? model.fetch(input, init) : fetch(place, { method: "POST", body: init.body }));
+      try {
+        // The first reply is the answer.
+        const response = await plaincallFetch({ fetch: inner })(URL_, post({ ...BODY, stream }));
+        assert.equal(response.status, 200);
+        const text = await response.text();
+        const { content } = stream ? { content: contentOf(text) } : JSON.parse(text).choices[0].message;
+        assert.match(content, /^!!!gadget_start:get_weather/);
+        assert.doesNotMatch(text, /error/);
+        // The client gets the error of its own library if there is no reply.
+        await assert.rejects(async () => (await plaincallFetch({ fetch: inner })(URL_, post({ ...BODY, stream }))).text(), TypeError);
+      } finally {
+        server.close();
+      }
+    }
+  }
+});
+
+/** Returns the text of a stream. */
+function contentOf(text) {
+  const chunks = text.split("\n").filter((line) => line.startsWith("data: {"));
+  return chunks.map((line) => JSON.parse(line.slice(6)).choices[0]?.delta.content ?? "").join("");
+}
+
+test("a redirect that is not followed leads to the API of the client", async () => {
+  const headers = { location: "/new/v1/chat/completions?a=b" };
+  const fetch = plaincallFetch({ fetch: async () => new Response(null, { status: 307, headers }) });
+  const { parameters: input_schema, ...named } = WEATHER;
+  const body = { model: "m", max_tokens: 50, messages: BODY.messages, tools: [{ ...named, input_schema }] };
+  const response = await fetch("http://h/v1/messages", post(body));
+  assert.deepEqual([response.status, response.headers.get("location")], [307, "/new/v1/messages?a=b"]);
 });

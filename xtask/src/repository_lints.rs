@@ -22,7 +22,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("call", 27_050),
     ("cli", 20_680),
     ("config", 4_120),
-    ("gateway", 15_550),
+    ("gateway", 15_670),
     ("http", 880),
     ("plaincall", 13_820),
     ("plan", 2_490),

@@ -53,7 +53,7 @@ fn sizes(recording: &Recording) -> Result<Sizes, String> {
     let mut sizes = Sizes::default();
     let mut before: Option<String> = None;
     for request in &recording.requests {
-        let host = Host::new("key", Secret::new("seed"), 0);
+        let host = Host::new(Secret::new("seed"), 0);
         let Ask::Asked(asked) = adapter.ask(recording.path, request.as_bytes(), host) else {
             return Err(format!("{}: a request is not converted", recording.client));
         };

@@ -19,7 +19,7 @@ use crate::key::Secret;
 use crate::reply::{Flow, Next, Reply};
 use crate::settings::{ModelSettings, ToolMode, for_name};
 use crate::tool_cache::{ShortBody, ToolCache};
-use crate::translate::{Caller, Translation, native, plain_plan, translate};
+use crate::translate::{Translation, native, plain_plan, translate};
 
 /// The maximum number of JSON values in a request body. A parsed value can take a hundred times its length. A thousand tools
 /// with a hundred fields each stay far below this limit.
@@ -45,7 +45,7 @@ const PROMPT_ROOM: usize = 4 << 10;
 /// let adapter = Adapter::new(Secret::new(*b"the same secret in all instances"), ModelSettings::default());
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
 ///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
-/// let host = Host::new("", Secret::new("random bytes"), 1_800_000_000);
+/// let host = Host::new(Secret::new("random bytes"), 1_800_000_000);
 /// let Ask::Asked(mut asked) = adapter.ask("/v1/chat/completions", body, host) else { panic!("it offers a tool") };
 ///
 /// // Send `asked.body()` to the model server's `/v1/chat/completions`, and feed its answer.
@@ -67,19 +67,17 @@ pub struct Adapter {
 /// The values that the host of an [`Adapter`] provides for a request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Host<'h> {
-    /// The client's API key, or another text that is the same for all its requests.
-    pub caller: &'h str,
+pub struct Host {
     /// At least 16 random bytes, used for this request only.
     pub seed: Secret,
     /// The time in seconds since 1970.
     pub now: u64,
 }
 
-impl<'h> Host<'h> {
+impl Host {
     /// The values for one request.
-    pub const fn new(caller: &'h str, seed: Secret, now: u64) -> Self {
-        Self { caller, seed, now }
+    pub const fn new(seed: Secret, now: u64) -> Self {
+        Self { seed, now }
     }
 }
 
@@ -179,7 +177,7 @@ impl Adapter {
     }
 
     /// Converts a client's request (`spec/gateway.md` 1). The path selects the API.
-    pub fn ask(&self, path: &str, body: &[u8], host: Host<'_>) -> Ask {
+    pub fn ask(&self, path: &str, body: &[u8], host: Host) -> Ask {
         let Some(api) = ClientApi::of_path(path) else {
             let message = format!("unknown path {path}");
             return Ask::Refused(GatewayError::invalid_request(message, None).status(404));
@@ -191,7 +189,7 @@ impl Adapter {
         for_name(&self.models, model).unwrap_or(&self.other_models)
     }
 
-    pub(crate) fn prepare(&self, api: ClientApi, body: &[u8], host: Host<'_>) -> Prepared {
+    pub(crate) fn prepare(&self, api: ClientApi, body: &[u8], host: Host) -> Prepared {
         let mode = |model: &str| self.settings(model).mode;
         let short = match api {
             ClientApi::Chat => self.tools.without_known(body),
@@ -227,17 +225,13 @@ impl Adapter {
         &self,
         request: ClientRequest<'_>,
         body: &[u8],
-        host: Host<'_>,
+        host: Host,
     ) -> Result<Ask, GatewayError> {
         let ClientRequest { mut chat, notes } = request;
         let is_chat = matches!(notes, Notes::Chat(_));
         let is_stream = chat.is_streamed();
         let model = chat.model.as_deref().unwrap_or_default();
         let settings = self.settings(model);
-        let caller = Caller {
-            secret: &self.secret,
-            key: host.caller,
-        };
         let name = settings.upstream_model.as_ref();
         let has_defaults = settings.add_defaults(&mut chat);
         if !is_chat {
@@ -245,7 +239,7 @@ impl Adapter {
                 settings.adapt_role(message);
             }
         }
-        let (mut upstream, mut plan) = match translate(chat, settings, caller, &self.tools)? {
+        let (mut upstream, mut plan) = match translate(chat, settings, &self.secret, &self.tools)? {
             Translation::Changed { upstream, plan } => (upstream, plan),
             Translation::Unchanged(mut chat) if is_chat => {
                 if let Some(name) = name {
@@ -501,6 +495,11 @@ impl Asked {
     /// Returns whether output has been produced, so that the status can no longer change.
     pub fn has_begun(&self) -> bool {
         self.exchange.has_begun()
+    }
+
+    /// Returns whether the reply is complete, so that only its usage may follow.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.exchange.reply.is_settled()
     }
 
     /// Returns what keeps the connection open, without content, once output of a stream has been produced: the API's own

@@ -10,6 +10,9 @@ use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::reply::{Flow, Next, Reply};
 
+/// The maximum number of bytes that are read after the end of a reply, where the usage is. Comments could arrive without a pause.
+const MAX_LATE: usize = 64 << 10;
+
 /// Converts the event stream of the model server to that of the client.
 ///
 /// For any input, even if it is truncated, the output ends with one terminal event: `[DONE]` or an error.
@@ -20,6 +23,8 @@ pub struct Exchange<E = StreamedResponse> {
     joiner: SurrogateJoiner,
     repeated: RepeatedChunk,
     pub(crate) reply: Reply<E>,
+    /// The number of bytes that were read after the end of the reply.
+    late: usize,
     /// The result, once the stream has reported its end.
     end: Option<Result<(), GatewayError>>,
     /// A complete answer that is used if the repair round after it fails.
@@ -35,6 +40,7 @@ impl<E: Encoder> Exchange<E> {
             joiner: SurrogateJoiner::default(),
             repeated: RepeatedChunk::default(),
             reply,
+            late: 0,
             end: None,
             first: None,
         }
@@ -44,6 +50,9 @@ impl<E: Encoder> Exchange<E> {
     pub fn feed(&mut self, bytes: &[u8]) -> Flow {
         if self.end.is_some() {
             return Flow::Stop;
+        }
+        if self.reply.is_settled() {
+            self.late += bytes.len();
         }
         for event in self.decoder.feed(bytes) {
             let step = match event {
@@ -60,10 +69,10 @@ impl<E: Encoder> Exchange<E> {
                 return Flow::Stop;
             }
         }
-        if self.reply.is_settled() {
-            Flow::UsageOnly
-        } else {
-            Flow::Continue
+        match self.reply.is_settled() {
+            true if self.late >= MAX_LATE => Flow::Stop,
+            true => Flow::UsageOnly,
+            false => Flow::Continue,
         }
     }
 
@@ -85,6 +94,7 @@ impl<E: Encoder> Exchange<E> {
             );
         }
         self.joiner = SurrogateJoiner::default();
+        self.late = 0;
         let truncated = || GatewayError::upstream("the model server's answer is incomplete");
         let end = self.end.take();
         let end = end.unwrap_or_else(|| Err(error.unwrap_or_else(truncated)));

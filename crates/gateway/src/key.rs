@@ -72,18 +72,13 @@ impl Secret {
     /// Returns the marker key of a conversation (`spec/gateway.md` 2): the first one that appears in none of its texts.
     pub(crate) fn marker_key(
         &self,
-        caller: &str,
         first_message: &str,
         is_known: impl Fn(&str) -> bool,
     ) -> String {
         let mut counter = 0_u64;
         loop {
-            let digest = self.digest(&[
-                b"markers",
-                caller.as_bytes(),
-                first_message.as_bytes(),
-                &counter.to_be_bytes(),
-            ]);
+            let digest =
+                self.digest(&[b"markers", first_message.as_bytes(), &counter.to_be_bytes()]);
             let key: String = letters(&digest).take(KEY_LENGTH).collect();
             // No author can predict a key or write all of them, so this loop is short.
             if counter == u64::MAX || !is_known(&key) {

@@ -4,8 +4,8 @@
 //! become native calls while the reply is streamed.
 //!
 //! - [`Gateway`] is the proxy, on a socket or inside your program (feature `server`, on by default).
-//! - [`translation`] is the core, for programs with their own server. It does no I/O, reads no clock and keeps no state between
-//!   requests.
+//! - [`transport`] is the same for programs that send the requests themselves. It does no I/O, reads no clock and keeps no state
+//!   between requests.
 //! - [`ModelSettings`] configures how a model is prompted and its replies are parsed.
 
 mod adapter;
@@ -28,8 +28,10 @@ mod translate;
 pub mod transport;
 mod unreadable_call;
 
+#[doc(hidden)]
 pub mod translation {
-    //! The core of the gateway, without I/O.
+    //! The core of the gateway, without I/O, for the tests and measurements of this workspace. It changes without notice; programs use
+    //! [`transport`](crate::transport).
     //!
     //! - [`Adapter`] converts requests and replies as bytes.
     //! - [`translate()`] converts a request with tools to plain text, and returns a [`ReplyPlan`].
@@ -49,7 +51,7 @@ pub mod translation {
     pub use crate::token_count::TokenCount;
     pub use crate::tool_cache::ToolCache;
     pub use crate::tools::OfferedTools;
-    pub use crate::translate::{Caller, Translation, translate};
+    pub use crate::translate::{Translation, translate};
 }
 
 pub use counts::Counts;

@@ -20,6 +20,7 @@ mod text;
 pub(crate) mod untrusted;
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use plaincall_call::{Arguments, ReplyReader, Stop};
 use plaincall_wire::openai::{
@@ -48,14 +49,13 @@ use crate::tools::Choice;
 ///
 /// ```
 /// use plaincall_gateway::{ModelSettings, Secret};
-/// use plaincall_gateway::translation::{Caller, Encoder as _, Next, Reply, StreamedResponse, ToolCache, Translation, translate};
+/// use plaincall_gateway::translation::{Encoder as _, Next, Reply, StreamedResponse, ToolCache, Translation, translate};
 /// use plaincall_wire::openai::ChatCompletionChunk;
 ///
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
 ///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
 /// let secret = Secret::new("secret");
-/// let caller = Caller::new(&secret, "");
-/// let translated = translate(plaincall_wire::read(body)?, &ModelSettings::default(), caller, &ToolCache::new());
+/// let translated = translate(plaincall_wire::read(body)?, &ModelSettings::default(), &secret, &ToolCache::new());
 /// let Ok(Translation::Changed { plan, .. }) = translated else { panic!("it offers a tool") };
 ///
 /// let answer = StreamedResponse::new("chatcmpl-1", 0, false);
@@ -104,6 +104,9 @@ const OLD_CALL: &str = "function_call";
 /// The maximum number of chunks after the end of a reply, where the usage is. Limits servers that never end their stream.
 const MAX_LATE: u32 = 16;
 
+/// How long to wait for the usage after the end of a reply ([`Flow::UsageOnly`]), without the time that the client needs to read.
+pub const USAGE_WAIT: Duration = Duration::from_secs(5);
+
 /// The longest reply, in bytes, with its reasoning and its calls. An open call is kept in memory.
 const MAX_TEXT: usize = 64 << 20;
 
@@ -113,7 +116,7 @@ const MAX_TEXT: usize = 64 << 20;
 pub enum Flow {
     /// Keep reading.
     Continue,
-    /// The reply is complete. Only its usage may follow; do not wait long for it.
+    /// The reply is complete. Only its usage may follow: wait for it at most [`USAGE_WAIT`].
     UsageOnly,
     /// Stop reading: the request to the model server can be cancelled.
     Stop,

@@ -46,23 +46,6 @@ pub enum Translation<'r> {
     },
 }
 
-/// The client, from which the marker key of a conversation is derived.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Caller<'c> {
-    /// The secret of the gateway.
-    pub secret: &'c Secret,
-    /// The client's API key, or another text that is the same for all its requests.
-    pub key: &'c str,
-}
-
-impl<'c> Caller<'c> {
-    /// Creates a client with the secret of the gateway and the client's API key.
-    pub const fn new(secret: &'c Secret, key: &'c str) -> Self {
-        Self { secret, key }
-    }
-}
-
 /// Translates a request with tools to plain text (`spec/gateway.md` 1); [`Reply`](crate::translation::Reply) has an example. All texts of
 /// the client are untrusted and escaped. Instructions for the next reply are at the very end, so the text before is stable. In
 /// native mode, tools and texts are not changed.
@@ -72,11 +55,11 @@ impl<'c> Caller<'c> {
 pub fn translate<'r>(
     mut request: ChatCompletionRequest<'r>,
     settings: &ModelSettings,
-    caller: Caller<'_>,
+    secret: &Secret,
     offers: &ToolCache,
 ) -> Result<Translation<'r>, GatewayError> {
     if settings.mode == ToolMode::Native {
-        return native(request, settings, caller.secret, offers);
+        return native(request, settings, secret, offers);
     }
     let is_given = |json: &Json<'_>| !matches!(json.text(), "null" | "[]" | "\"\"");
     if request.unknown.get("functions").is_some_and(is_given) {
@@ -132,20 +115,13 @@ pub fn translate<'r>(
     let may_repair = arguments == ArgumentMode::Checked && choice != Choice::None;
     let texts = (is_keyed || may_repair).then(|| Texts::of(&request));
     let known = texts.as_ref().filter(|_| is_keyed);
-    let key = known.map(|texts| key(&request, texts, caller));
+    let key = known.map(|texts| key(&request, texts, secret));
     let untrusted = texts.filter(|_| may_repair).map(Texts::into_untrusted);
     let one_call = request.parallel_tool_calls == Some(false);
     let prompt = offer.tool_prompt(settings, key, one_call);
     let prompt = prompt.map_err(|error| GatewayError::settings(&error))?;
     let taken = ids(&request);
-    let translated = translate_messages(
-        &mut request,
-        settings,
-        caller.secret,
-        &prompt,
-        &offer,
-        &choice,
-    );
+    let translated = translate_messages(&mut request, settings, secret, &prompt, &offer, &choice);
     translated.map_err(|error| GatewayError::settings(&error))?;
 
     let plan = ReplyPlan {
@@ -156,7 +132,7 @@ pub fn translate<'r>(
             skipped_examples: prompt.skipped_examples,
             ..Counts::of_changed(offer.changed())
         },
-        secret: caller.secret.clone(),
+        secret: secret.clone(),
         offer,
         choice,
         one_call,
@@ -328,15 +304,13 @@ fn ids(request: &ChatCompletionRequest<'_>) -> HashSet<String> {
 }
 
 /// Returns the marker key of the conversation, which appears in none of its texts.
-fn key(request: &ChatCompletionRequest<'_>, texts: &Texts<'_>, caller: Caller<'_>) -> String {
+fn key(request: &ChatCompletionRequest<'_>, texts: &Texts<'_>, secret: &Secret) -> String {
     let mut messages = request.messages.iter();
     let first = messages.find(|message| message.role() == "user");
     let first = first
         .and_then(|message| message.content.as_ref())
         .map(Content::text);
-    caller
-        .secret
-        .marker_key(caller.key, &first.unwrap_or_default(), |key| {
-            texts.iter().any(|text| text.contains(key))
-        })
+    secret.marker_key(&first.unwrap_or_default(), |key| {
+        texts.iter().any(|text| text.contains(key))
+    })
 }

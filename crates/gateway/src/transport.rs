@@ -6,23 +6,28 @@ mod paths;
 use std::fmt;
 
 use bytes::Bytes;
-use plaincall_call::definitions::ChangedTool;
+use plaincall_call::definitions;
 use plaincall_call::grammar::{Constrain, Engine};
 use plaincall_config::settings::Model;
 use plaincall_wire::openai::read_error;
 use serde_json::Value;
 
-use crate::adapter::{self, Adapter, AskEnd, Host};
+pub use crate::adapter::Host;
+use crate::adapter::{self, Adapter, AskEnd};
 use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::key::Secret;
-use crate::reply::Flow;
+pub use crate::reply::{Flow, USAGE_WAIT};
 use crate::settings::ModelSettings;
 use crate::token_count::TokenCount;
 use keys::Keys;
 use paths::{Found, Target};
 
 const JSON: &str = "application/json";
+const EVENT_STREAM: &str = "text/event-stream";
+const CONTENT_TYPE: &str = "content-type";
+/// The maximum length of the body of an error that is read, in bytes.
+const MAX_ERROR: usize = 64 << 10;
 /// The headers of an answer that another body makes wrong, in addition to `content-*`.
 const OF_ANSWER: [&str; 15] = [
     "accept-ranges",
@@ -45,8 +50,7 @@ const OF_ANSWER: [&str; 15] = [
 /// Translates the requests of a client library. It does no I/O and reads no clock.
 ///
 /// ```
-/// use plaincall_gateway::translation::Host;
-/// use plaincall_gateway::transport::{Ask, Next, Transport};
+/// use plaincall_gateway::transport::{Ask, Host, Next, Transport};
 /// use plaincall_gateway::Secret;
 ///
 /// let settings = serde_json::json!({"repair_rounds": 1});
@@ -54,11 +58,11 @@ const OF_ANSWER: [&str; 15] = [
 /// assert!(Transport::translates("POST", "/v1/chat/completions"));
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
 ///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
-/// let host = Host::new("", Secret::new("random bytes"), 1_800_000_000);
+/// let host = Host::new(Secret::new("random bytes"), 1_800_000_000);
 /// let Ask::Asked(mut asked) = transport.ask("/v1/chat/completions", body, host) else { panic!("it offers a tool") };
 ///
-/// // Send `asked.body()` to `asked.path()` of the model server, and feed its answer.
-/// asked.begin_answer("application/json");
+/// // Send `asked.body()` to `asked.target()` of the model server, and feed its answer.
+/// asked.begin_answer(200, vec![("content-type".to_owned(), "application/json".to_owned())]);
 /// asked.feed(br#"{"choices":[{"message":{"content":"!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END"},"finish_reason":"stop"}]}"#);
 /// let (body, next) = asked.end(None);
 /// assert!(matches!(next, Next::Done) && String::from_utf8_lossy(&body).contains("tool_calls"));
@@ -104,7 +108,38 @@ pub struct Response {
 pub struct Asked {
     exchange: adapter::Asked,
     api: ClientApi,
-    base: String,
+    target: String,
+    /// The status and the headers of the last answer.
+    status: u16,
+    headers: Vec<(String, String)>,
+    /// Its body, if it is an error or a redirect.
+    error: Vec<u8>,
+}
+
+/// A tool that could not be offered unchanged.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ChangedTool {
+    /// The JSON Pointer of the tool in the client's request.
+    pub at: String,
+    /// `true` if it was dropped, `false` if it was loosened.
+    pub is_dropped: bool,
+    /// The sentence for a log, without content of the request.
+    pub message: String,
+}
+
+impl ChangedTool {
+    fn of(tool: &definitions::ChangedTool) -> Self {
+        // The rest of the place has names of the definition.
+        let place = tool.reason.at.split('/').take(3);
+        let at = place.collect::<Vec<&str>>().join("/");
+        let change = ["loosened", "dropped"][usize::from(tool.is_dropped)];
+        Self {
+            message: format!("the tool at {at} of the request was {change}"),
+            at,
+            is_dropped: tool.is_dropped,
+        }
+    }
 }
 
 /// The step after the end of an answer.
@@ -124,6 +159,21 @@ pub enum Next {
 pub struct CountTokens {
     count: TokenCount,
     base: String,
+}
+
+/// Returns the last value of a header.
+fn value_of<'h>(headers: &'h [(String, String)], sought: &str) -> Option<&'h str> {
+    let found = headers
+        .iter()
+        .rfind(|(name, _)| name.eq_ignore_ascii_case(sought));
+    found.map(|(_, value)| value.as_str())
+}
+
+/// Returns whether the client gets a header of the model server's answer. It does not get those that describe the answer's body,
+/// place or connection.
+fn keeps_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    !name.starts_with("content-") && !OF_ANSWER.contains(&name.as_str())
 }
 
 impl Response {
@@ -227,19 +277,13 @@ impl Transport {
     }
 
     /// Returns whether a request of any content type must be passed to [`ask`](Self::ask). All others are forwarded unchanged.
-    pub fn translates(method: &str, path: &str) -> bool {
-        method == "POST" && paths::find(path).is_some()
+    pub fn translates(method: &str, target: &str) -> bool {
+        method == "POST" && paths::find(split_query(target).0).is_some()
     }
 
-    /// Returns whether the client gets a header of the model server's answer. It does not get those that describe the answer's body,
-    /// place or connection.
-    pub fn keeps_header(name: &str) -> bool {
-        let name = name.to_ascii_lowercase();
-        !name.starts_with("content-") && !OF_ANSWER.contains(&name.as_str())
-    }
-
-    /// Translates a request.
-    pub fn ask(&self, path: &str, body: &[u8], host: Host<'_>) -> Ask {
+    /// Translates a request to this path and query, both encoded as in the request.
+    pub fn ask(&self, target: &str, body: &[u8], host: Host) -> Ask {
+        let (path, query) = split_query(target);
         let Some(Found { target, is_certain }) = paths::find(path) else {
             return Ask::Unchanged;
         };
@@ -283,24 +327,27 @@ impl Transport {
                 base: paths::server_base(base).to_owned(),
             }));
         }
-        let base = base.to_owned();
+        // The query of another API is not one of chat completions.
+        let query = if matches!(api, ClientApi::Chat) {
+            query
+        } else {
+            ""
+        };
         Ask::Asked(Box::new(Asked {
             exchange: asked,
             api,
-            base,
+            target: format!("{base}{}{query}", paths::suffix(ClientApi::Chat)),
+            status: 0,
+            headers: Vec::new(),
+            error: Vec::new(),
         }))
     }
 }
 
 impl Asked {
-    /// Returns the base of the paths of both requests.
-    pub fn base(&self) -> &str {
-        &self.base
-    }
-
-    /// Returns the path of the request to the model server.
-    pub fn path(&self) -> String {
-        format!("{}{}", self.base, paths::suffix(ClientApi::Chat))
+    /// Returns the path and the query of the next request to the model server.
+    pub fn target(&self) -> &str {
+        &self.target
     }
 
     /// Returns the body of the next request to the model server.
@@ -314,13 +361,18 @@ impl Asked {
     }
 
     /// Returns the tools that could not be offered unchanged.
-    pub fn changed_tools(&self) -> &[ChangedTool] {
-        self.exchange.changed_tools()
+    pub fn changed_tools(&self) -> Vec<ChangedTool> {
+        let changed = self.exchange.changed_tools().iter();
+        changed.map(ChangedTool::of).collect()
     }
 
-    /// Begins the model server's answer with its content type.
-    pub fn begin_answer(&mut self, content_type: &str) {
+    /// Begins the model server's answer with its status and headers.
+    pub fn begin_answer(&mut self, status: u16, headers: Vec<(String, String)>) {
+        self.status = status;
+        self.headers = headers;
+        self.error.clear();
         // Some servers do not stream.
+        let content_type = value_of(&self.headers, CONTENT_TYPE).unwrap_or_default();
         let is_json = content_type.trim_start().starts_with(JSON);
         let is_stream = self.is_streamed() && !is_json;
         self.exchange.begin_answer(is_stream);
@@ -328,8 +380,16 @@ impl Asked {
 
     /// Feeds the next bytes of the model server's answer. Returns the bytes for the client, and whether to read on.
     pub fn feed(&mut self, chunk: &[u8]) -> (Vec<u8>, Flow) {
-        let flow = self.exchange.feed(chunk);
-        (self.exchange.take(), flow)
+        if self.is_success() {
+            let flow = self.exchange.feed(chunk);
+            return (self.exchange.take(), flow);
+        }
+        let rest = MAX_ERROR - self.error.len();
+        self.error
+            .extend_from_slice(chunk.get(..rest).unwrap_or(chunk));
+        let is_full = self.error.len() == MAX_ERROR;
+        let flow = if is_full { Flow::Stop } else { Flow::Continue };
+        (Vec::new(), flow)
     }
 
     /// Returns what keeps the connection to the client open, or `None` before any output. Send it after some seconds without
@@ -340,17 +400,72 @@ impl Asked {
 
     /// Ends the model server's answer, with an error if there was one. Returns the last bytes for the client.
     pub fn end(&mut self, error: Option<String>) -> (Vec<u8>, Next) {
-        self.ended(error.map(GatewayError::upstream))
-    }
-
-    /// Ends an answer with an error status of the model server. Returns the same as [`end`](Self::end).
-    pub fn fail(&mut self, status: u16, body: &[u8]) -> (Vec<u8>, Next) {
-        let mut error = GatewayError::from_upstream(status, read_error(body));
+        if error.is_some() || self.is_success() {
+            return self.ended(error.map(GatewayError::upstream));
+        }
+        if let Some(response) = self.redirect() {
+            return (Vec::new(), Next::Response(response));
+        }
+        let mut error = GatewayError::from_upstream(self.status, read_error(&self.error));
         // Statuses that are not errors become 502.
-        if !(400..600).contains(&status) {
+        if !(400..600).contains(&self.status) {
             error.status = 502;
         }
         self.ended(Some(error))
+    }
+
+    /// Ends the model server's answer, or a request without one, because the connection broke. Returns the same as [`end`](Self::end),
+    /// or `None` if the client must get the error of its own library: there is no reply that it could get instead.
+    pub fn connection_error(&mut self, error: String) -> Option<(Vec<u8>, Next)> {
+        if self.is_first() && !self.exchange.is_settled() {
+            return None;
+        }
+        Some(self.end(Some(error)))
+    }
+
+    /// Returns the headers of the response to the client, unless it is a [`Response`].
+    pub fn headers(&self) -> Vec<(String, String)> {
+        let stream = self.is_streamed();
+        self.kept_headers(if stream { EVENT_STREAM } else { JSON })
+    }
+
+    /// Returns the model server's headers for the client, with the type of another body.
+    fn kept_headers(&self, content_type: &str) -> Vec<(String, String)> {
+        let kept = self.headers.iter().filter(|(name, _)| keeps_header(name));
+        let mut kept: Vec<(String, String)> = kept.cloned().collect();
+        kept.push((CONTENT_TYPE.to_owned(), content_type.to_owned()));
+        kept
+    }
+
+    fn is_first(&self) -> bool {
+        self.exchange.counts().repair_rounds == 0
+    }
+
+    fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// Returns the redirect of the first answer, if the client can follow it: its next request is translated again.
+    fn redirect(&self) -> Option<Response> {
+        if !self.is_first() || !matches!(self.status, 301..=303 | 307 | 308) {
+            return None;
+        }
+        let location = value_of(&self.headers, "location")?;
+        let end = location.find(['?', '#']).unwrap_or(location.len());
+        let (path, rest) = location.split_at_checked(end)?;
+        let path = path.trim_end_matches('/');
+        // A request to another path might not be translated. The first segment after slashes may be a host.
+        let base = path.strip_suffix(paths::suffix(ClientApi::Chat));
+        let base = base.filter(|base| !base.ends_with('/'))?;
+        let location = format!("{base}{}{rest}", paths::suffix(self.api));
+        let content_type = value_of(&self.headers, CONTENT_TYPE).unwrap_or(JSON);
+        let mut headers = self.kept_headers(content_type);
+        headers.push(("location".to_owned(), location));
+        Some(Response {
+            status: self.status,
+            headers,
+            body: self.error.clone(),
+        })
     }
 
     fn ended(&mut self, error: Option<GatewayError>) -> (Vec<u8>, Next) {
@@ -366,18 +481,24 @@ impl Asked {
                 } else {
                     Vec::new()
                 };
-                (bytes, Next::Response(Response::of_error(self.api, &error)))
+                let mut response = Response::of_error(self.api, &error);
+                // Those of the model server may have a retry delay.
+                let mut headers = self.kept_headers(JSON);
+                headers.retain(|(name, _)| value_of(&response.headers, name).is_none());
+                headers.append(&mut response.headers);
+                response.headers = headers;
+                (bytes, Next::Response(response))
             }
         }
     }
 }
 
-impl CountTokens {
-    /// Returns the base of the paths of the requests to the model server.
-    pub fn base(&self) -> &str {
-        &self.base
-    }
+/// Returns the path and the query of a target, with its mark.
+fn split_query(target: &str) -> (&str, &str) {
+    target.split_at(target.find('?').unwrap_or(target.len()))
+}
 
+impl CountTokens {
     /// Returns the path and the body of the next request to the model server, or `None` if no answer is needed any more.
     pub fn request(&self) -> Option<(String, Bytes)> {
         let (path, body) = self.count.request()?;

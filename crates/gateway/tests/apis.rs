@@ -42,7 +42,7 @@ pub(crate) fn request(api: ClientApi, fields: &Value) -> Value {
 }
 
 pub(crate) fn asked(adapter: &Adapter, api: ClientApi, body: &Value) -> Box<Asked> {
-    let host = Host::new("", Secret::new("seed"), 1);
+    let host = Host::new(Secret::new("seed"), 1);
     match adapter.ask(api.path(), body.to_string().as_bytes(), host) {
         Ask::Asked(asked) => asked,
         other => panic!("{other:?}"),

@@ -19,7 +19,7 @@ fn converted(recording: &Recording, settings: &ModelSettings) -> Vec<String> {
     let instances = [(); 2].map(|()| Adapter::new(Secret::new("secret"), settings.clone()));
     let requests = recording.requests.iter().zip(instances.iter().cycle());
     let bodies = requests.zip(0..).map(|((request, adapter), now)| {
-        let host = Host::new("key", Secret::new(now.to_string()), now);
+        let host = Host::new(Secret::new(now.to_string()), now);
         match adapter.ask(recording.path, request.as_bytes(), host) {
             Ask::Asked(asked) => String::from_utf8(asked.body().to_vec()).unwrap(),
             other => panic!("{}: {other:?}", recording.client),

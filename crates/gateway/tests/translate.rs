@@ -17,7 +17,7 @@ use plaincall_call::{
     definitions::read_usable_tools,
     prompt::{PromptOptions, prompt},
 };
-use plaincall_gateway::translation::{Caller, ToolCache, Translation, translate};
+use plaincall_gateway::translation::{ToolCache, Translation, translate};
 use plaincall_gateway::{GatewayError, Markers, ModelSettings, Secret};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
@@ -31,10 +31,9 @@ fn translated(
     let body = request.to_string();
     let request = plaincall_wire::read(body.as_bytes()).expect("a request");
     let secret = Secret::new("secret");
-    let caller = Caller::new(&secret, "me");
     let value = |request| serde_json::from_str(&plaincall_wire::write(&request)).expect("JSON");
     Ok(
-        match translate(request, settings, caller, &ToolCache::new())? {
+        match translate(request, settings, &secret, &ToolCache::new())? {
             Translation::Unchanged(request) => (value(request), false, Dialect::block()),
             Translation::Changed { upstream, plan } => {
                 (value(upstream), true, plan.dialect().clone())
@@ -217,8 +216,7 @@ fn a_field_that_is_sent_twice_is_escaped() {
     let request = plaincall_wire::read(body.as_bytes()).unwrap();
     let secret = Secret::new("secret");
     let settings = ModelSettings::default();
-    let caller = Caller::new(&secret, "me");
-    let translated = translate(request, &settings, caller, &ToolCache::new()).unwrap();
+    let translated = translate(request, &settings, &secret, &ToolCache::new()).unwrap();
     let Translation::Changed { upstream, .. } = translated else {
         panic!("it has tools");
     };
@@ -553,12 +551,11 @@ fn refusals() {
 #[test]
 fn prompts_with_other_keys() {
     let secret = Secret::new("secret");
-    let caller = Caller::new(&secret, "me");
     let ask = |first: &str, tools: &Value, settings: &ModelSettings, offers: &ToolCache| {
         let message = json!({"role": "user", "content": first});
         let body = json!({"messages": [message], "tools": tools}).to_string();
         let request = plaincall_wire::read(body.as_bytes()).unwrap();
-        match translate(request, settings, caller, offers) {
+        match translate(request, settings, &secret, offers) {
             Ok(Translation::Changed { upstream, plan }) => {
                 let system = upstream.messages[0].content.as_ref().unwrap();
                 (system.text().into_owned(), plan.dialect().clone())

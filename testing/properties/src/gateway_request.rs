@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 
 use plaincall_call::{Document, bind, json::parse as parse_json};
-use plaincall_gateway::translation::{Caller, ReplyPlan, ToolCache, Translation, translate};
+use plaincall_gateway::translation::{ReplyPlan, ToolCache, Translation, translate};
 use plaincall_gateway::{Markers, ModelSettings, Secret};
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_wire::openai::{ChatCompletionRequest, Message, ToolCall};
@@ -126,8 +126,7 @@ fn translated<'r>(
     settings: &ModelSettings,
 ) -> Option<Translation<'r>> {
     let secret = Secret::new("secret");
-    let caller = Caller::new(&secret, "me");
-    match translate(request, settings, caller, &OFFERS) {
+    match translate(request, settings, &secret, &OFFERS) {
         Ok(translation) => Some(translation),
         Err(error) => {
             assert_eq!(error.status, 400, "{error:?}");

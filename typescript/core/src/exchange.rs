@@ -1,8 +1,9 @@
 //! The core of the gateway inside a client library (`spec/gateway.md`).
 
 use plaincall_gateway::Secret;
-use plaincall_gateway::translation::{Flow, Host};
-use plaincall_gateway::transport::{Ask, Asked, CountTokens, Next, Response, Transport};
+use plaincall_gateway::transport::{
+    Ask, Asked, CountTokens, Flow, Host, Next, Response, Transport, USAGE_WAIT,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,34 +18,36 @@ pub(crate) enum ExchangeOperation {
     /// Creates a transport. The text is its secret.
     Create { settings: Value },
     /// Returns whether a request must be passed to `ask`.
-    Translates { method: String, path: String },
+    Translates { method: String, target: String },
     /// Returns the headers of a request to the model server for those of the client's.
     UpstreamHeaders {
         object: u32,
         headers: Vec<(String, String)>,
         is_translated: bool,
     },
-    /// Returns those of the names of headers that the client gets.
-    KeptHeaders { names: Vec<String> },
-    /// Translates a request, whose body is the text. `caller` is the same for all requests of a client; `seed` is random; `now` is
-    /// in seconds since 1970.
+    /// Translates a request, whose body is the text. `seed` is random; `now` is in seconds since 1970.
     Ask {
         object: u32,
-        path: String,
-        caller: String,
+        target: String,
         seed: String,
         now: u64,
     },
     /// Returns the body of the next request to the model server.
     Body { object: u32 },
     /// Begins the model server's answer.
-    Begin { object: u32, content_type: String },
+    Begin {
+        object: u32,
+        status: u16,
+        headers: Vec<(String, String)>,
+    },
+    /// Returns the headers of the response to the client.
+    Headers { object: u32 },
     /// Returns what keeps the connection open.
     KeepAlive { object: u32 },
     /// Ends the model server's answer, with an error if there was one.
     End { object: u32, error: Option<String> },
-    /// Ends an answer with an error status, whose body is the text.
-    Fail { object: u32, status: u16 },
+    /// Ends an answer, or a request without one, because the connection broke. Returns `null` if the error is the client's.
+    ConnectionError { object: u32, error: String },
     /// Returns the next request of a count of tokens.
     CountRequest { object: u32 },
     /// Takes the answer to it, which is the text.
@@ -67,8 +70,10 @@ enum AskView {
     },
     Asked {
         object: u32,
-        path: String,
+        target: String,
         is_streamed: bool,
+        /// How long to wait for the usage, in milliseconds.
+        usage_wait: u64,
         changed_tools: Vec<ChangedView>,
     },
     CountTokens {
@@ -82,6 +87,7 @@ enum AskView {
 struct ChangedView {
     at: String,
     is_dropped: bool,
+    message: String,
 }
 
 #[derive(Serialize)]
@@ -102,7 +108,7 @@ struct EndView {
 
 #[derive(Serialize)]
 struct RequestView {
-    path: String,
+    target: String,
     body: String,
 }
 
@@ -132,8 +138,8 @@ impl ExchangeOperation {
                 let object = state.add(Object::Transport(Box::new(transport)));
                 write(&mut state.output, &object)
             }
-            Self::Translates { method, path } => {
-                write(&mut state.output, &Transport::translates(&method, &path))
+            Self::Translates { method, target } => {
+                write(&mut state.output, &Transport::translates(&method, &target))
             }
             Self::UpstreamHeaders {
                 object,
@@ -145,26 +151,21 @@ impl ExchangeOperation {
                     .upstream_headers(headers, is_translated);
                 write(&mut state.output, &headers)
             }
-            Self::KeptHeaders { mut names } => {
-                names.retain(|name| Transport::keeps_header(name));
-                write(&mut state.output, &names)
-            }
             Self::Ask {
                 object,
-                path,
-                caller,
+                target,
                 seed,
                 now,
             } => {
-                let host = Host::new(&caller, Secret::new(seed), now);
-                let asked = state.transport(object)?.ask(&path, text, host);
+                let host = Host::new(Secret::new(seed), now);
+                let asked = state.transport(object)?.ask(&target, text, host);
                 let view = view(state, asked)?;
                 write(&mut state.output, &view)
             }
             Self::CountRequest { object } => {
                 let request = state.count(object)?.request();
-                let view = request.map(|(path, body)| RequestView {
-                    path,
+                let view = request.map(|(target, body)| RequestView {
+                    target,
                     body: self::text(body.to_vec()),
                 });
                 write(&mut state.output, &view)
@@ -180,41 +181,45 @@ impl ExchangeOperation {
             Self::Body { object }
             | Self::Begin { object, .. }
             | Self::KeepAlive { object }
+            | Self::Headers { object }
             | Self::End { object, .. }
-            | Self::Fail { object, .. } => {
+            | Self::ConnectionError { object, .. } => {
                 let mut output = std::mem::take(&mut state.output);
                 let written = state
                     .asked(object)
-                    .and_then(|asked| self.of_asked(asked, text, &mut output));
+                    .and_then(|asked| self.of_asked(asked, &mut output));
                 state.output = output;
                 written
             }
         }
     }
 
-    fn of_asked(self, asked: &mut Asked, text: &[u8], output: &mut Vec<u8>) -> Result<(), Error> {
-        let (bytes, next) = match self {
+    fn of_asked(self, asked: &mut Asked, output: &mut Vec<u8>) -> Result<(), Error> {
+        let ended = match self {
             Self::Body { .. } => {
                 output.extend_from_slice(asked.body());
                 return Ok(());
             }
-            Self::Begin { content_type, .. } => {
-                asked.begin_answer(&content_type);
+            Self::Begin {
+                status, headers, ..
+            } => {
+                asked.begin_answer(status, headers);
                 return Ok(());
             }
+            Self::Headers { .. } => return write(output, &asked.headers()),
             Self::KeepAlive { .. } => return write(output, &asked.keep_alive().map(self::text)),
-            Self::Fail { status, .. } => asked.fail(status, text),
-            Self::End { error, .. } => asked.end(error),
+            Self::ConnectionError { error, .. } => asked.connection_error(error),
+            Self::End { error, .. } => Some(asked.end(error)),
             _ => return Ok(()),
         };
-        let view = EndView {
+        let view = ended.map(|(bytes, next)| EndView {
             bytes: self::text(bytes),
             is_repaired: matches!(next, Next::Again),
             response: match next {
                 Next::Response(response) => Some(response.into()),
                 _ => None,
             },
-        };
+        });
         write(output, &view)
     }
 }
@@ -226,13 +231,16 @@ fn view(state: &mut State, asked: Ask) -> Result<AskView, Error> {
             body: text(body.to_vec()),
         },
         Ask::Asked(asked) => {
-            let changed = asked.changed_tools().iter().map(|tool| ChangedView {
-                at: tool.reason.at.clone(),
+            let changed = asked.changed_tools().into_iter();
+            let changed = changed.map(|tool| ChangedView {
+                at: tool.at,
                 is_dropped: tool.is_dropped,
+                message: tool.message,
             });
             AskView::Asked {
-                path: asked.path(),
+                target: asked.target().to_owned(),
                 is_streamed: asked.is_streamed(),
+                usage_wait: USAGE_WAIT.as_secs() * 1000,
                 changed_tools: changed.collect(),
                 object: state.add(Object::Asked(asked)),
             }

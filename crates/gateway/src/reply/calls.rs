@@ -223,7 +223,7 @@ mod tests {
 
     fn asked() -> Box<Asked> {
         let adapter = Adapter::new(Secret::new("secret"), ModelSettings::default());
-        let host = Host::new("", Secret::new("seed"), 0);
+        let host = Host::new(Secret::new("seed"), 0);
         match adapter.prepare(ClientApi::Chat, REQUEST, host).ask {
             Ask::Asked(asked) => asked,
             other => unreachable!("{other:?}"),

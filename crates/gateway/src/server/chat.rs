@@ -49,7 +49,7 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
         mut guard,
         ..
     } = accepted;
-    let prepared = prepared(shared, api, body, &guard.caller).await;
+    let prepared = prepared(shared, api, body).await;
     guard.model(prepared.model);
     guard.report.is_streamed = prepared.is_streamed;
     let (mut asked, upstream) = match prepared.task {

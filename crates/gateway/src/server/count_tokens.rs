@@ -37,7 +37,7 @@ async fn handle(shared: &Arc<Shared>, accepted: AcceptedRequest) -> Response {
         mut guard,
         ..
     } = accepted;
-    let prepared = prepared(shared, ClientApi::Messages, body, &guard.caller).await;
+    let prepared = prepared(shared, ClientApi::Messages, body).await;
     guard.model(prepared.model);
     let (body, changed, upstream) = match prepared.task {
         Task::Translate(mut asked, upstream) => {

@@ -35,7 +35,7 @@ pub(crate) fn ask(
     settings: &ModelSettings,
 ) -> Result<Box<Asked>, GatewayError> {
     let adapter = Adapter::new(Secret::new("secret"), settings.clone());
-    let host = Host::new("", Secret::new("seed"), 1);
+    let host = Host::new(Secret::new("seed"), 1);
     match adapter.ask(path, body.to_string().as_bytes(), host) {
         Ask::Asked(asked) => Ok(asked),
         Ask::Refused(error) => Err(error),

@@ -18,7 +18,7 @@ fn ask_with(settings: ModelSettings, api: ClientApi, body: &str) -> Ask {
     fast.upstream_model = Some("qwen".to_owned());
     let adapter =
         Adapter::new(Secret::new("secret"), settings).models(vec![("fast".to_owned(), fast)]);
-    let host = Host::new("", Secret::new("seed"), 5);
+    let host = Host::new(Secret::new("seed"), 5);
     adapter.ask(api.path(), body.as_bytes(), host)
 }
 

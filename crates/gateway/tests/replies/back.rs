@@ -3,7 +3,7 @@
 use plaincall_call::{
     Document, ToolSet, bind, definitions::read_tool_definitions, document::Segment,
 };
-use plaincall_gateway::translation::{Caller, ToolCache, Translation, translate};
+use plaincall_gateway::translation::{ToolCache, Translation, translate};
 use plaincall_gateway::{ModelSettings, Secret};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
@@ -35,8 +35,7 @@ fn for_model(recorded: &Recorded, settings: &ModelSettings, secret: &str) -> Vec
     let body = request(&json!({"messages": messages})).to_string();
     let request: ChatCompletionRequest<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
     let secret = Secret::new(secret);
-    let caller = Caller::new(&secret, "");
-    match translate(request, settings, caller, &ToolCache::new()) {
+    match translate(request, settings, &secret, &ToolCache::new()) {
         Ok(Translation::Changed { upstream, .. }) => {
             let messages = upstream.messages.into_iter();
             let content = messages.map(|message| message.content.unwrap().text().into_owned());

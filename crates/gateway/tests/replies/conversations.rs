@@ -10,7 +10,7 @@ use plaincall_call::{
     definitions::read_tool_definitions,
     history::{PastCall, TurnPart, history},
 };
-use plaincall_gateway::translation::{Caller, ReplyPlan, ToolCache, Translation, translate};
+use plaincall_gateway::translation::{ReplyPlan, ToolCache, Translation, translate};
 use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, ReasoningSpan, Secret};
 use plaincall_syntax::{Dialect, Escaper};
 use plaincall_testkit::arbitrary_texts::Random;
@@ -92,8 +92,7 @@ impl Setting {
         let body = request.to_string();
         let request = plaincall_wire::read(body.as_bytes()).unwrap();
         let secret = Secret::new("secret");
-        let caller = Caller::new(&secret, "me");
-        match translate(request, &self.settings, caller, &ToolCache::new()) {
+        match translate(request, &self.settings, &secret, &ToolCache::new()) {
             Ok(Translation::Changed { upstream, plan }) => {
                 let written = plaincall_wire::write(&upstream);
                 let mut upstream: Value = serde_json::from_str(&written).unwrap();

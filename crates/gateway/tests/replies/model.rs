@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use plaincall_call::{ToolSet, definitions::read_tool_definitions};
 use plaincall_gateway::translation::{
-    Caller, Exchange, Flow, Next, RepairRound, Reply, ReplyPlan, StreamedResponse, ToolCache,
-    Translation, translate,
+    Exchange, Flow, Next, RepairRound, Reply, ReplyPlan, StreamedResponse, ToolCache, Translation,
+    translate,
 };
 use plaincall_gateway::{ArgumentMode, Counts, GatewayError, ModelSettings, Secret};
 use plaincall_wire::openai::ChatCompletionRequest;
@@ -79,8 +79,7 @@ pub(crate) fn plan(fields: &Value, settings: &ModelSettings) -> ReplyPlan {
     let body = request(fields).to_string();
     let request: ChatCompletionRequest<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
     let secret = Secret::new("secret");
-    let caller = Caller::new(&secret, "");
-    match translate(request, settings, caller, &ToolCache::new()) {
+    match translate(request, settings, &secret, &ToolCache::new()) {
         Ok(Translation::Changed { plan, .. }) => *plan,
         other => panic!("{other:?}"),
     }

@@ -29,7 +29,7 @@ pub(crate) fn request(fields: &Value) -> Value {
 
 pub(crate) fn ask(body: &Value, settings: &ModelSettings) -> Ask {
     let adapter = Adapter::new(Secret::new("secret"), settings.clone());
-    let host = Host::new("", Secret::new("seed"), 5);
+    let host = Host::new(Secret::new("seed"), 5);
     adapter.ask(
         ClientApi::Responses.path(),
         body.to_string().as_bytes(),

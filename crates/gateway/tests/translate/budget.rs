@@ -24,7 +24,7 @@ fn request(choice: &Value) -> Vec<u8> {
 /// Returns the texts of the system and the user message for the model, and the converted reply, with the counter of hidden tools.
 fn asked(choice: &Value, settings: ModelSettings, reply: &str) -> (String, String, Value, u64) {
     let adapter = Adapter::new(Secret::new("secret"), settings);
-    let host = Host::new("", Secret::new("seed"), 0);
+    let host = Host::new(Secret::new("seed"), 0);
     let Ask::Asked(mut asked) = adapter.ask("/v1/chat/completions", &request(choice), host) else {
         panic!("it offers tools")
     };
@@ -91,7 +91,7 @@ fn a_budget_of_native_mode_changes_nothing() {
         settings.prompt_budget.description_length = "1".parse().ok();
     });
     let adapter = Adapter::new(Secret::new("secret"), settings);
-    let host = Host::new("", Secret::new("seed"), 0);
+    let host = Host::new(Secret::new("seed"), 0);
     let body = request(&Value::Null);
     let Ask::Asked(asked) = adapter.ask("/v1/chat/completions", &body, host) else {
         panic!("it offers tools")
@@ -120,7 +120,7 @@ fn examples_that_do_not_fit_into_the_prompt_are_counted() {
             settings.prompt_budget.hidden_tools = hidden.iter().map(|&name| name.into()).collect();
         });
         let adapter = Adapter::new(Secret::new("secret"), settings);
-        let host = Host::new("", Secret::new("seed"), 0);
+        let host = Host::new(Secret::new("seed"), 0);
         let Ask::Asked(asked) =
             adapter.ask("/v1/chat/completions", body.to_string().as_bytes(), host)
         else {

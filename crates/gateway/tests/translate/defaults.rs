@@ -16,7 +16,7 @@ fn sent(mode: ToolMode, path: &str, body: &Value) -> Option<Value> {
             .clone_from(fields.as_object().unwrap());
     });
     let adapter = Adapter::new(Secret::new("secret"), settings);
-    let host = Host::new("", Secret::new("seed"), 0);
+    let host = Host::new(Secret::new("seed"), 0);
     let sent = match adapter.ask(path, body.to_string().as_bytes(), host) {
         Ask::Asked(asked) => asked.body().to_vec(),
         Ask::Renamed(body) => body,

@@ -2,23 +2,22 @@
 
 use std::collections::HashSet;
 
-use plaincall_gateway::translation::{Caller, ToolCache, Translation, translate};
+use plaincall_gateway::translation::{ToolCache, Translation, translate};
 use plaincall_gateway::{Markers, Secret};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
 use crate::translate::tools;
 
-/// Returns the key of the markers in this request, for a gateway with this secret and a caller with this key.
-fn key(request: &Value, secret: &str, caller: &str) -> String {
+/// Returns the key of the markers in this request, for a gateway with this secret.
+fn key(request: &Value, secret: &str) -> String {
     let settings = crate::settings(|settings| {
         settings.markers = Markers::Keyed;
     });
     let body = request.to_string();
     let request = plaincall_wire::read(body.as_bytes()).unwrap();
     let secret = Secret::new(secret);
-    let caller = Caller::new(&secret, caller);
-    let translated = translate(request, &settings, caller, &ToolCache::new());
+    let translated = translate(request, &settings, &secret, &ToolCache::new());
     let Ok(Translation::Changed { upstream, plan }) = translated else {
         panic!("it offers tools");
     };
@@ -33,18 +32,16 @@ fn request(messages: &Value) -> Value {
 }
 
 #[test]
-fn keys_belong_to_secret_caller_and_first_message() {
+fn keys_belong_to_secret_and_first_message() {
     let mut keys = HashSet::new();
     for secret in ["s", "t", ""] {
-        for caller in ["a", "ab", ""] {
-            for first in ["b", "bc", "", "a"] {
-                let request = request(&json!([{"role": "user", "content": first}]));
-                let found = key(&request, secret, caller);
-                assert_eq!(found, key(&request, secret, caller));
-                assert_eq!(found.len(), 8);
-                assert!(found.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-                assert!(keys.insert(found), "{secret} {caller} {first}");
-            }
+        for first in ["b", "bc", "", "a"] {
+            let request = request(&json!([{"role": "user", "content": first}]));
+            let found = key(&request, secret);
+            assert_eq!(found, key(&request, secret));
+            assert_eq!(found.len(), 8);
+            assert!(found.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+            assert!(keys.insert(found), "{secret} {first}");
         }
     }
 }
@@ -54,7 +51,7 @@ fn a_key_that_is_known_is_raised() {
     let user = json!({"role": "user", "content": "m"});
     let key_without = |known: &[String]| {
         let system = json!({"role": "system", "content": known.join(" ")});
-        key(&request(&json!([system, user])), "s", "c")
+        key(&request(&json!([system, user])), "s")
     };
     let mut known: Vec<String> = Vec::new();
     for _ in 0..5 {
@@ -69,7 +66,7 @@ fn a_key_that_is_known_is_raised() {
 
 #[test]
 fn keys() {
-    let key = |request: &Value| key(request, "secret", "me");
+    let key = |request: &Value| key(request, "secret");
     let user = json!({"role": "user", "content": "Hi."});
     let first = key(&request(&json!([user])));
     // The key stays the same from turn to turn.

@@ -1,7 +1,7 @@
 //! Tools that were offered before are not parsed again.
 
 use plaincall_gateway::translation::{
-    Adapter, Ask, Caller, Host, ReplyPlan, ToolCache, Translation, translate,
+    Adapter, Ask, Host, ReplyPlan, ToolCache, Translation, translate,
 };
 use plaincall_gateway::{ModelSettings, Secret};
 use serde_json::json;
@@ -12,8 +12,7 @@ fn plan(offers: &ToolCache, name: &str, description: &str) -> ReplyPlan {
     let body = json!({"messages": [], "tools": [tool]}).to_string();
     let request = plaincall_wire::read(body.as_bytes()).unwrap();
     let secret = Secret::new("secret");
-    let caller = Caller::new(&secret, "");
-    match translate(request, &ModelSettings::default(), caller, offers) {
+    match translate(request, &ModelSettings::default(), &secret, offers) {
         Ok(Translation::Changed { plan, .. }) => *plan,
         other => panic!("it offers a tool: {other:?}"),
     }
@@ -53,7 +52,7 @@ fn known_tools_make_no_difference() {
     const OTHER: &str = r#"[{"type":"function","function":{"name":"now"}}]"#;
     const MESSAGES: &str = r#""messages":[{"role":"user","content":"x"}]"#;
     let asked = |adapter: &Adapter, body: &str| {
-        let host = Host::new("", Secret::new("seed"), 0);
+        let host = Host::new(Secret::new("seed"), 0);
         match adapter.ask("/v1/chat/completions", body.as_bytes(), host) {
             Ask::Asked(asked) => String::from_utf8(asked.body().to_vec()).unwrap(),
             Ask::Refused(error) => format!("{} {}", error.status, error.message()),

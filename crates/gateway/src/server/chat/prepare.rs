@@ -28,16 +28,15 @@ pub(in crate::server) enum Task {
     Reject(GatewayError),
 }
 
-/// Prepares the request with this body, from the caller with this key, without blocking other requests.
+/// Prepares the request with this body, without blocking other requests.
 pub(in crate::server) async fn prepared(
     shared: &Arc<Shared>,
     api: ClientApi,
     body: Vec<u8>,
-    caller: &str,
 ) -> PreparedRequest {
     let length = body.len();
-    let (cloned, caller) = (Arc::clone(shared), caller.to_owned());
-    let work = move || prepare(&cloned, api, body, &caller);
+    let cloned = Arc::clone(shared);
+    let work = move || prepare(&cloned, api, body);
     without_blocking(shared, length, work)
         .await
         .unwrap_or_else(rejected)
@@ -86,8 +85,8 @@ fn rejected(error: GatewayError) -> PreparedRequest {
     }
 }
 
-fn prepare(shared: &Shared, api: ClientApi, body: Vec<u8>, caller: &str) -> PreparedRequest {
-    let host = Host::new(caller, shared.process.fresh.seed(), now());
+fn prepare(shared: &Shared, api: ClientApi, body: Vec<u8>) -> PreparedRequest {
+    let host = Host::new(shared.process.fresh.seed(), now());
     let Prepared {
         model,
         is_streamed,

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::adapter::{AskEnd, Asked};
 use crate::api::encoder::keep_alive_comment;
 use crate::error::GatewayError;
-use crate::reply::Flow;
+use crate::reply::{Flow, USAGE_WAIT};
 use crate::server::body::{Body, Response};
 use crate::server::chat::prepare::read_reply;
 use crate::server::constrained::ConstrainedRequest;
@@ -21,11 +21,6 @@ use crate::server::report::RequestGuard;
 use crate::server::upstream::Answer;
 use crate::server::{Shared, response};
 
-const LATE: Late = Late {
-    wait: Duration::from_secs(5),
-    bytes: 64 << 10,
-};
-
 pub(super) struct Run {
     shared: Arc<Shared>,
     request: ConstrainedRequest,
@@ -33,8 +28,8 @@ pub(super) struct Run {
     is_asking: bool,
     upstream_headers: HeaderMap,
     answer: Option<Answer>,
-    /// The part that may still arrive, once the reply has ended.
-    late: Option<Late>,
+    /// The time to wait for the usage, once the reply has ended.
+    late: Option<Duration>,
     /// The model server's headers for the client.
     headers: HeaderMap,
     /// The result, once the reply has ended.
@@ -42,28 +37,15 @@ pub(super) struct Run {
     guard: RequestGuard,
 }
 
-/// The limits for what may follow the end of a reply, which is the usage.
-struct Late {
-    wait: Duration,
-    /// In bytes, since comments could arrive without a pause.
-    bytes: usize,
-}
-
-impl Late {
-    /// Returns the next piece within the limits. The time that the client needs to read does not count.
-    async fn piece(&mut self, answer: &mut Answer) -> Result<Option<Bytes>, GatewayError> {
-        if self.bytes == 0 {
-            return Ok(None);
-        }
-        let started = Instant::now();
-        let piece = timeout(self.wait, answer.piece())
-            .await
-            .unwrap_or(Ok(None))?;
-        self.wait = self.wait.saturating_sub(started.elapsed());
-        let length = piece.as_ref().map_or(0, Bytes::len);
-        self.bytes = self.bytes.saturating_sub(length);
-        Ok(piece)
-    }
+/// Returns the next piece after the end of a reply. The time that the client needs to read does not count.
+async fn late_piece(
+    answer: &mut Answer,
+    wait: &mut Duration,
+) -> Result<Option<Bytes>, GatewayError> {
+    let started = Instant::now();
+    let piece = timeout(*wait, answer.piece()).await.unwrap_or(Ok(None));
+    *wait = wait.saturating_sub(started.elapsed());
+    piece
 }
 
 impl Run {
@@ -136,7 +118,7 @@ impl Run {
         };
         let piece = match &mut self.late {
             None => answer.piece().await?,
-            Some(late) => late.piece(answer).await?,
+            Some(wait) => late_piece(answer, wait).await?,
         };
         let has_ended = match piece {
             Some(piece) => {
@@ -147,7 +129,7 @@ impl Run {
                     Flow::Continue => false,
                     Flow::Stop => true,
                     Flow::UsageOnly => {
-                        self.late.get_or_insert(LATE);
+                        self.late.get_or_insert(USAGE_WAIT);
                         false
                     }
                 }
