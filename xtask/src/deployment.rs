@@ -16,7 +16,6 @@ use crate::{browser, dist, python, suites, tools};
 const EXAMPLE: &str = "examples/gateway";
 const COMPOSE: &str = "compose.yaml";
 const GATEWAYS: [&str; 2] = ["gateway-1", "gateway-2"];
-const CONFIGURATION: &str = "gateway.toml";
 /// Converts YAML to JSON.
 const CONVERT: &str = "import json, sys; from ruamel.yaml import YAML; json.dump(YAML(typ='safe').load(open(sys.argv[1])), sys.stdout)";
 
@@ -60,23 +59,20 @@ fn check_compose(root: &Path, example: &Path, program: &Path) -> Result<(), Stri
     let compose: Value = serde_json::from_str(&compose).map_err(|error| error.to_string())?;
     let help = output(Command::new(program).args(["serve", "--help"]))?;
     let manifest = read(&root.join("Cargo.toml"))?;
-    let mut lines = manifest.lines();
-    let rust = lines.find_map(|line| line.strip_prefix("rust-version = "));
-    let rust = rust.unwrap_or_default().trim_matches('"');
-    let configuration = example.join(CONFIGURATION);
+    let rust = manifest.split("\nrust-version = \"").nth(1);
+    let rust = rust.unwrap_or_default().split('"').next();
+    let rust = rust.unwrap_or_default();
+    let file = example.join("gateway.toml");
     let mut shown = Command::new(program);
     shown.args(["config", "--no-project", "--config"]);
-    step("configuration", shown.arg(&configuration))?;
-    let configuration = read(&configuration)?;
+    step("configuration", shown.arg(&file))?;
+    let configuration = read(&file)?;
     let mut problems = Vec::new();
     let mut check = |is_right: bool, problem: String| {
         problems.extend((!is_right).then(|| format!("{COMPOSE}: {problem}")));
     };
-    for (_, secret) in configuration
-        .lines()
-        .filter_map(|line| line.split_once("/run/secrets/"))
-    {
-        let secret = secret.trim_end_matches('"');
+    for secret in configuration.split("/run/secrets/").skip(1) {
+        let secret = secret.split('"').next().unwrap_or_default();
         let is_known = !compose["secrets"][secret]["file"].is_null();
         check(is_known, format!("there is no secret {secret}"));
     }
@@ -86,19 +82,14 @@ fn check_compose(root: &Path, example: &Path, program: &Path) -> Result<(), Stri
         let docker = example.join(build("context")).join(build("dockerfile"));
         let image = fs::read_to_string(&docker).unwrap_or_default();
         let uses_rust = image.contains(&format!("FROM rust:{rust}-"));
-        check(
-            uses_rust,
-            format!("{} does not use Rust {rust}", docker.display()),
-        );
+        let docker = docker.display();
+        check(uses_rust, format!("{docker} does not use Rust {rust}"));
         for word in texts(&gateway["command"]) {
             let option = word.split('=').next().unwrap_or_default();
             let mut known =
                 help.split(|letter: char| letter != '-' && !letter.is_ascii_lowercase());
             let is_known = !option.starts_with("--") || known.any(|word| word == option);
-            check(
-                is_known,
-                format!("`plaincall serve` has no option {option}"),
-            );
+            check(is_known, format!("`serve` has no option {option}"));
         }
     }
     for (name, service) in compose["services"].as_object().into_iter().flatten() {
@@ -117,10 +108,7 @@ fn check_compose(root: &Path, example: &Path, program: &Path) -> Result<(), Stri
     let words = lines.flat_map(|line| line.split([' ', ';']));
     for address in words.filter(|word| word.starts_with("127.0.0.1:")) {
         let is_replaced = nginx.contains(&format!("{address}/"));
-        check(
-            is_replaced,
-            format!("{address} of nginx.conf is not replaced"),
-        );
+        check(is_replaced, format!("{address} is not replaced"));
     }
     no_problems("the example of a deployment is wrong:", &problems)
 }
