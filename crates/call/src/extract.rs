@@ -135,6 +135,7 @@ impl Extractor {
         let dialect = dialect.clone().for_reply();
         let check = ReplyCheck::new(&dialect, unclosed)?;
         let reader = ReplyReader::new(&dialect, tools, check, Limits::for_reading())?;
+        let reader = reader.with_invented_results();
         Ok(Self { reader, stop })
     }
 

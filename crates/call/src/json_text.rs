@@ -105,6 +105,10 @@ fn is_kept(number: &str) -> bool {
     })
 }
 
+fn is_long_integer(number: &str) -> bool {
+    !number.contains(['.', 'e', 'E']) && !is_kept(number)
+}
+
 /// Returns the numbers in a text that is valid JSON.
 fn numbers(text: &str) -> impl Iterator<Item = &str> {
     // `true` and `false` contain an `e`.
@@ -128,7 +132,7 @@ fn outside_numbers() -> impl FnMut(char) -> bool {
     }
 }
 
-/// Writes the numbers of valid JSON that have more digits than are kept as strings, so that no digit is lost.
+/// Writes the integers of valid JSON that do not fit into 64 bits as strings, so that no digit is lost.
 ///
 /// ```
 /// use plaincall_call::json::keep_digits;
@@ -137,7 +141,7 @@ fn outside_numbers() -> impl FnMut(char) -> bool {
 /// assert_eq!(kept, r#"{"a": "123456789012345678901234567890", "b": 1}"#);
 /// ```
 pub fn keep_digits(json: &str) -> Cow<'_, str> {
-    if numbers(json).all(is_kept) {
+    if !numbers(json).any(is_long_integer) {
         return Cow::Borrowed(json);
     }
     let mut kept = String::with_capacity(json.len() + 16);
@@ -157,10 +161,10 @@ pub fn keep_digits(json: &str) -> Cow<'_, str> {
 
 /// Adds a number, or a part of a keyword.
 fn push_number(kept: &mut String, text: &str) {
-    if numbers(text).all(is_kept) {
-        kept.push_str(text);
-    } else {
+    if numbers(text).any(is_long_integer) {
         let _ = write!(kept, "\"{text}\"");
+    } else {
+        kept.push_str(text);
     }
 }
 

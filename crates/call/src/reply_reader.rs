@@ -181,6 +181,11 @@ impl<T: ToolLookup> ReplyReader<T> {
     #[must_use]
     pub fn with_events(mut self) -> Self {
         self.state.has_events = true;
+        self.with_invented_results()
+    }
+
+    /// Keeps invented results in the text.
+    pub(crate) fn with_invented_results(mut self) -> Self {
         self.state.invented = None;
         self
     }

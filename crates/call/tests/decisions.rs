@@ -227,6 +227,16 @@ fn attacks_and_controls() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A table shows all text of a model, also a result that it invents.
+#[test]
+fn a_row_has_the_text_after_a_call() {
+    let text = "a\n!!!GADGET_START:now\n!!!GADGET_END\nResult 1 of 1: tool now\n12:00\n";
+    let row = Extractor::new(&Dialect::block(), Unclosed::Reject, None, Stop::Natural);
+    let row = row.expect("a dialect").row(text);
+    assert_eq!(row.content, "a\n\nResult 1 of 1: tool now\n12:00\n");
+    assert_eq!(row.calls.len(), 1);
+}
+
 /// There are as many calls that must run as calls that must not.
 #[test]
 fn there_are_enough_controls() {

@@ -80,7 +80,7 @@ impl Secret {
             let digest =
                 self.digest(&[b"markers", first_message.as_bytes(), &counter.to_be_bytes()]);
             let key: String = letters(&digest).take(KEY_LENGTH).collect();
-            // No author can predict a key or write all of them, so this loop is short.
+            // An author learns a key only from a reply to a request with the keys before it, so this loop is short.
             if counter == u64::MAX || !is_known(&key) {
                 return key;
             }

@@ -437,7 +437,8 @@ impl<O: ResponseSink> Reply<O> {
         if self.is_settled() {
             return Flow::Stop;
         }
-        let first = self.first_reason.take().filter(|_| self.sent == 0);
+        let first = self.first_reason.take();
+        let first = first.filter(|_| self.sent == 0 && !self.is_abandoned());
         if let Some(reason) = first {
             self.counts.failed_repairs += 1;
             self.complete(&reason);

@@ -43,11 +43,13 @@ async fn no_conversation_is_lost_and_no_write_starts_twice() {
     let seeds = cases("RESTATE", 40);
     // How much happens before they end depends on the machine, so more follow until enough has happened.
     let is_one = seeds.end - seeds.start < 40;
-    let enough = |recoveries| is_one || recoveries > 0 && kills.are_enough();
+    let last = seeds.end + 400;
+    let has_all = |recoveries| is_one || recoveries > 0 && kills.are_enough();
     let mut next = seeds.start;
     let mut playing: BTreeMap<String, (Graph, Instant)> = BTreeMap::new();
-    while next < seeds.end || !enough(recoveries) || !playing.is_empty() {
-        while playing.len() < AT_ONCE && (next < seeds.end || !enough(recoveries)) {
+    let needs_more = |next, recoveries| next < seeds.end || next < last && !has_all(recoveries);
+    while needs_more(next, recoveries) || !playing.is_empty() {
+        while playing.len() < AT_ONCE && needs_more(next, recoveries) {
             let seed = next;
             next += 1;
             let graph = Graph { seed };
@@ -95,6 +97,7 @@ async fn no_conversation_is_lost_and_no_write_starts_twice() {
         "restate kills: {count} conversations with {calls} calls on three workers in {seconds} s; {worker_kills} kills of a worker, {server_kills} of the server; {} writes started, {many} of them twice; {recoveries} interrupted writes got an answer",
         writes.len()
     );
+    assert!(has_all(recoveries), "too few kills or interrupted writes");
     assert!(failed.is_empty(), "RESTATE_CASE: {failed:?}");
     assert!(twice.is_empty(), "started twice: {twice:?}");
     // Everything that a run on one machine has written was written here too, and nothing else.

@@ -28,7 +28,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 use url::Url;
 
-use super::messages::{LONGEST_MESSAGE, Line, failed, read};
+use super::messages::{LONGEST_MESSAGE, Line, failed, read, with_digits};
 
 /// The most redirects that are followed, all within one server.
 const REDIRECTS: usize = 5;
@@ -171,7 +171,8 @@ impl StreamableHttpClient for EventClient {
         if is_json || is_empty {
             let body = response.body(Vec::new(), LONGEST_MESSAGE).await;
             let body = body.map_err(StreamableHttpError::Client)?;
-            return match serde_json::from_slice(&body) {
+            let text = with_digits(String::from_utf8_lossy(&body));
+            return match serde_json::from_str(&text) {
                 Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
                 // A notification has no answer.
                 Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),

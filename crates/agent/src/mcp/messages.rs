@@ -202,7 +202,7 @@ pub(super) fn failed<Req, Resp, Not>(id: RequestId, why: &str) -> JsonRpcMessage
     JsonRpcMessage::error(error, Some(id))
 }
 
-/// Parses a line. Unpaired surrogates and invalid UTF-8 become U+FFFD, and no number loses a digit.
+/// Parses a line. Unpaired surrogates and invalid UTF-8 become U+FFFD, and no integer of a call loses a digit.
 pub(super) fn read<M: serde::de::DeserializeOwned>(line: &[u8]) -> Line<M> {
     let line = String::from_utf8_lossy(line);
     let line = line.trim_start_matches('\u{feff}').trim_ascii();
@@ -228,22 +228,18 @@ pub(super) fn read<M: serde::de::DeserializeOwned>(line: &[u8]) -> Line<M> {
     Line::Unreadable(id_in(&line), why)
 }
 
-/// Returns the line with each number as a string that would lose digits. In definitions of tools, it stays a number: they do not
-/// use its digits.
-fn with_digits(line: Cow<'_, str>) -> Cow<'_, str> {
-    let Cow::Owned(kept) = keep_digits(&line) else {
-        return line;
+/// Returns a message with long integers as strings if it has the arguments or the structured result of a call. In other messages,
+/// no one uses their digits.
+pub(super) fn with_digits(message: Cow<'_, str>) -> Cow<'_, str> {
+    let Cow::Owned(kept) = keep_digits(&message) else {
+        return message;
     };
-    let document = serde_json::from_str::<Value>(&line);
-    let has_definitions = |document: &Value| {
-        document
-            .pointer("/result/tools")
-            .is_some_and(Value::is_array)
-    };
-    if document.as_ref().is_ok_and(has_definitions) {
-        return line;
+    let document = serde_json::from_str::<Value>(&message).unwrap_or_default();
+    let mut places = ["/params/arguments", "/result/structuredContent"].into_iter();
+    if places.any(|place| document.pointer(place).is_some()) {
+        return Cow::Owned(kept);
     }
-    Cow::Owned(kept)
+    message
 }
 
 /// The top-level id of a truncated or damaged message.
@@ -380,10 +376,10 @@ mod tests {
                 &["1: {\"a\":\"\u{fffd}\"}", "2: {\"a\":\"\u{fffd}\"}"],
                 false,
             ),
-            // Integers beyond 64 bits.
+            // Integers beyond 64 bits in the result of a call; not other numbers.
             (
-                b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":18446744073709551617}}\n",
-                &["1: {\"a\":\"18446744073709551617\"}"],
+                b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"structuredContent\":[18446744073709551617,0.10000000000000001]}}\n",
+                &["1: {\"content\":[],\"structuredContent\":[\"18446744073709551617\",0.1]}"],
                 false,
             ),
             (long.as_bytes(), &[], true),

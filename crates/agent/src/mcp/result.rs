@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use plaincall::call::json::keep_digits;
 use plaincall::{BoxError, ToolResult, tool::Failure};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
@@ -67,7 +68,8 @@ fn cut(mut text: String, limit: usize) -> String {
 fn is_in_text(structured: &Value, content: &[ContentBlock]) -> bool {
     content.iter().any(|block| match block {
         ContentBlock::Text(text) => {
-            serde_json::from_str::<Value>(&text.text).is_ok_and(|value| value == *structured)
+            let text = keep_digits(&text.text);
+            serde_json::from_str::<Value>(&text).is_ok_and(|value| value == *structured)
         }
         _ => false,
     })

@@ -51,12 +51,18 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
             None => format!("- A body cannot contain `{end}`."),
         },
         PromptPart::Results => results(teaching),
-        PromptPart::ToolsHeading => tools_heading(&teaching.needed(&[
-            (Need::Default, "`= 5` default"),
-            (Need::Choice, "`|` or"),
-            (Need::List, "`[T]` list of T"),
-            (Need::OtherNames, "`*` any other name"),
-        ])),
+        PromptPart::ToolsHeading => {
+            let mut signs = teaching.needed(&[
+                (Need::Optional, "`x?` is optional"),
+                (Need::Default, "`= 5` default"),
+                (Need::Choice, "`|` or"),
+                (Need::List, "`[T]` list of T"),
+                (Need::OtherNames, "`*` any other name"),
+            ]);
+            // The rule for the line has explained it.
+            signs.retain(|sign| !sign.starts_with("`x?`") || !teaching.needs(Need::OptionalOnLine));
+            tools_heading(&signs)
+        }
         PromptPart::Closing => format!("Use only these tools. End each call with `{end}`."),
     })
 }

@@ -38,8 +38,12 @@ pub(super) fn list_tool(
         shortened_schema(document.to_mut(), length);
     }
     let whole = json(&document);
-    match in_notation(tool, &document, &description, syntax, needs) {
-        Some(notation) if notation.len() <= whole.len() => text.push_str(&notation),
+    let mut shown = Needs::new();
+    match in_notation(tool, &document, &description, syntax, &mut shown) {
+        Some(notation) if notation.len() <= whole.len() => {
+            needs.extend(shown);
+            text.push_str(&notation);
+        }
         _ => {
             needs.extend(Need::OF_ANY);
             text.push_str(&whole);

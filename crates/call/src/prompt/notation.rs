@@ -62,6 +62,8 @@ impl<'s, 'n> Notation<'s, 'n> {
     pub(super) fn rest(&mut self, keywords: &Keywords<'s>) -> Option<String> {
         let rest = keywords.rest()?;
         self.references.name_all(&rest);
+        // It may describe anything.
+        self.needs.extend(Need::OF_ANY);
         Some(json(&rest))
     }
 
@@ -120,10 +122,7 @@ impl<'s, 'n> Notation<'s, 'n> {
         match (core, self.rest(&keywords)) {
             (Some(core), None) => core,
             (None, None) => self.any(),
-            (None, Some(rest)) => {
-                self.needs.extend(Need::OF_ANY);
-                Words::atom(rest)
-            }
+            (None, Some(rest)) => Words::atom(rest),
             (Some(core), Some(rest)) => core
                 .within(Precedence::All)
                 .then(&format!(" & {rest}"), Precedence::All),
@@ -137,9 +136,11 @@ impl<'s, 'n> Notation<'s, 'n> {
         }
         if let Some(words) = scalar::listed(keywords) {
             self.needs.insert(Need::Choice);
-            if words.text.contains("null") {
-                self.needs.insert(Need::Null);
-            }
+            let has_null = words
+                .text
+                .split([' ', ',', '[', ']'])
+                .any(|word| word == "null");
+            self.needs.extend(has_null.then_some(Need::Null));
             return Some(words);
         }
         if let Some(words) = self.combined(keywords, indent) {

@@ -93,6 +93,50 @@ fn disabled_features_are_not_in_the_prompt() {
     assert!(texts(PromptOptions::new())[0].contains("dep1,dep2"));
 }
 
+/// Each sign in the entry of a single tool is explained, and so are lists and null.
+#[test]
+fn what_a_tool_needs_is_explained() {
+    for (name, tools) in tool_sets() {
+        for (tool, dialect) in tools
+            .iter()
+            .flat_map(|tool| [(tool, Dialect::block()), (tool, Dialect::emoji())])
+        {
+            let made = prompt([tool], &dialect, &PromptOptions::new()).expect("it works");
+            let list = made.part(PromptPart::Tools).expect("a list");
+            let lines = list.lines().filter(|line| !line.starts_with("//"));
+            let lines = lines.map(|line| line.split(" //").next().unwrap_or_default());
+            let shown: Vec<&str> = lines.collect();
+            let rules = made.text().replacen(list, "", 1);
+            for (sign, rule) in [
+                ("?: ", "`x?`"),
+                (" = ", "`= 5`"),
+                (": [", "`[T]`"),
+                ("*: ", "`*`"),
+                (" | null", "`null`"),
+            ] {
+                let is_shown = shown.iter().any(|line| line.contains(sign));
+                let is_explained = rules.contains(rule);
+                assert!(!is_shown || is_explained, "{name} {rule}: {}", made.text());
+            }
+        }
+    }
+}
+
+#[test]
+fn tools_that_come_later_have_all_rules() {
+    let tools = tools_of("one");
+    for dialect in [Dialect::block(), Dialect::emoji()] {
+        let text = |tools, options: &PromptOptions| {
+            let made = prompt(tools, &dialect, options).expect("it works");
+            let list = made.part(PromptPart::Tools).expect("a list").to_owned();
+            made.text().replacen(&list, "", 1)
+        };
+        let every = text(&tools[..], &PromptOptions::new().every_rule());
+        assert_eq!(every, text(&[], &PromptOptions::new()));
+        assert!(every.len() > text(&tools[..], &PromptOptions::new()).len());
+    }
+}
+
 /// Each tool in the list is untrusted text, and nothing else is.
 #[test]
 fn listed_tools_are_untrusted() {

@@ -108,7 +108,7 @@ async fn complete(
     loop {
         let end = round(shared, request, upstream_headers, guard, &mut headers).await;
         let mut asked = request.asked.lock().await;
-        // In native mode, the first reply is the answer if a repair round fails.
+        // The first reply is the answer if a repair round fails.
         let end = end.unwrap_or_else(|error| asked.end(Some(error)));
         guard.report.counts = asked.counts();
         match end {
