@@ -9,6 +9,7 @@ from plaincall._events import Event
 from plaincall._gateway import ModelSettings
 
 __all__ = [
+    "USAGE_WAIT",
     "Adapter",
     "Asked",
     "Call",

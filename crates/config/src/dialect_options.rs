@@ -69,8 +69,8 @@ pub struct DialectOptions {
 
     /// The markers around reasoning. Calls inside reasoning are ignored.
     ///
-    /// For `run`, `extract` and `parse --format openai`, the open marker is recognized only as the first text of the
-    /// reply or of the text after a call or reasoning.
+    /// With `--format openai`, the open marker is recognized only as the first text of the reply or of the text after a call or
+    /// reasoning.
     #[cfg_attr(feature = "clap", arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], allow_hyphen_values = true))]
     pub reasoning: Option<Vec<String>>,
 

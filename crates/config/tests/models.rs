@@ -325,7 +325,7 @@ fn problems_of_the_gateway() {
         (
             "[serve]\nsyntax = 'emoji'",
             (2, 1),
-            "unknown key `syntax`: it belongs in a table `[models.NAME]`; `[models.\"*\"]` is for all models",
+            "unknown key `syntax`: it belongs in a table `[models.NAME]`; `[models.\"*\"]` is for models without a better match",
         ),
         (
             "[serve]\nupstream = 'http://a'",

@@ -64,7 +64,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     (
         "serve",
         "--mode --constrain --arguments --unclosed --repair-rounds --developer-role",
-        "set `{key}` in a table `[models.NAME]` of the configuration; `[models.\"*\"]` is for all models",
+        "set `{key}` in a table `[models.NAME]` of the configuration; `[models.\"*\"]` is for models without a better match",
     ),
     (
         "serve",
@@ -74,7 +74,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     (
         "serve",
         "--no-reasoning",
-        "set `reasoning = false` in a table `[models.NAME]` of the configuration; `[models.\"*\"]` is for all models",
+        "set `reasoning = false` in a table `[models.NAME]` of the configuration; `[models.\"*\"]` is for models without a better match",
     ),
     (
         "serve",
@@ -84,7 +84,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     (
         "serve",
         "--upstream-key",
-        "set the variable `PLAINCALL_UPSTREAM_KEY`, or `key_file` beside `url` in the table `[models.\"*\"]` of the configuration",
+        "set the variable `PLAINCALL_UPSTREAM_KEY` for `--upstream`, or `key_file` beside `url` in the table `[models.\"*\"]` of the configuration",
     ),
 ];
 
@@ -93,7 +93,8 @@ pub(super) fn replacement<'u>(usage: &'u str, option: &str) -> Option<(&'u str, 
     let words = || usage.split_whitespace();
     let mut replaced = REPLACED.iter().filter_map(|(commands, options, instead)| {
         let has = |list: &str, it: &str| list.split_whitespace().any(|known| known == it);
-        let command = words().find(|word| has(commands, word))?;
+        // After `Usage: plaincall`. A nested command has other options.
+        let command = words().nth(2).filter(|word| has(commands, word))?;
         has(options, option).then_some((command, instead))
     });
     let (command, instead) = replaced.next()?;
@@ -128,6 +129,8 @@ mod tests {
             let usage = format!("Usage: plaincall {command} [OPTIONS]");
             let (_, text) = replacement(&usage, option).unwrap();
             assert_eq!(replacement("Usage: plaincall none", option), None);
+            let nested = format!("Usage: plaincall tools {command} [OPTIONS]");
+            assert_eq!(replacement(&nested, option), None);
             // After the option, the first word in backquotes is an option, a key or a variable.
             let word = text.split('`').nth(3).unwrap();
             let key = word.split(' ').next().unwrap();

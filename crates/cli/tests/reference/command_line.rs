@@ -229,7 +229,8 @@ fn item(arg: &Arg) -> String {
     let end = if help.ends_with('.') { "" } else { "." };
     help.push_str(end);
     let defaults = arg.get_default_values();
-    if let Some(default) = defaults.first().filter(|_| arg.get_action().takes_values()) {
+    let is_shown = arg.get_action().takes_values() && !arg.is_hide_default_value_set();
+    if let Some(default) = defaults.first().filter(|_| is_shown) {
         push(
             &mut help,
             format_args!(" Default: `{}`.", default.to_string_lossy()),

@@ -114,20 +114,22 @@ fn the_command_gets_no_variable_of_the_models() {
         ("TEAM", "hidden-3"),
         ("UNRELATED", "visible"),
     ];
-    let mut command = plaincall();
-    command
-        .args(["--config", &file, "--", "env"])
-        .envs(variables);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (status, output, notes) = ended(command.spawn().unwrap());
-    assert_eq!(status, Some(0), "{notes}");
-    assert!(!output.contains("hidden"), "{output}");
-    for line in [
-        "OPENAI_API_KEY=plaincall",
-        "ANTHROPIC_AUTH_TOKEN=plaincall",
-        "UNRELATED=visible",
-    ] {
-        assert!(output.lines().any(|found| found == line), "{output}");
+    // Also the variables of tables that are not served.
+    for upstream in [None, Some("--upstream=http://127.0.0.1:9/v1")] {
+        let mut command = plaincall();
+        command.args(["--config", &file]).args(upstream);
+        command.args(["--", "env"]).envs(variables);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (status, output, notes) = ended(command.spawn().unwrap());
+        assert_eq!(status, Some(0), "{notes}");
+        assert!(!output.contains("hidden"), "{output}");
+        for line in [
+            "OPENAI_API_KEY=plaincall",
+            "ANTHROPIC_AUTH_TOKEN=plaincall",
+            "UNRELATED=visible",
+        ] {
+            assert!(output.lines().any(|found| found == line), "{output}");
+        }
     }
 }
 

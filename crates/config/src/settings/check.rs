@@ -66,7 +66,7 @@ fn name_table(problem: &mut FileDiagnostic) {
             .pointer(&format!("{pointer}/properties/{key}"))
             .is_some()
     };
-    let of_model = "`[models.NAME]`; `[models.\"*\"]` is for all models";
+    let of_model = "`[models.NAME]`; `[models.\"*\"]` is for models without a better match";
     let table = problem.pointer.split('/').nth(1).unwrap_or_default();
     let belongs = match table {
         "serve" if key == "upstream" => format!("use `url` in a table {of_model}"),

@@ -22,7 +22,7 @@ pub(super) struct Configured {
     models: Vec<(String, Model)>,
     /// The names of models that cannot be served.
     pub(super) skipped: Vec<String>,
-    /// The environment variables that the models name, and their values.
+    /// The environment variables that all models of the configuration name, and their values.
     pub(super) variables: BTreeMap<String, String>,
 }
 
@@ -41,6 +41,7 @@ impl Configured {
             skipped: Vec::new(),
             variables: BTreeMap::new(),
         };
+        configured.name_variables(environment);
         let mut problems = configured.select_models();
         if options.upstream.is_some() {
             configured.models.retain(|(_, model)| !model.has_server());
@@ -84,16 +85,27 @@ impl Configured {
         problems
     }
 
-    /// Replaces the variables in headers with their values. Returns the problems with variables.
-    fn expand(&mut self, environment: &Environment) -> Vec<(Location, String)> {
-        let mut problems = Vec::new();
+    /// Collects the variables of all tables. Those of a table that is not served are secrets too.
+    fn name_variables(&mut self, environment: &Environment) {
         let variables = RefCell::new(BTreeMap::new());
         let variable = |name: &str| {
-            let value = environment.get_set(name)?.to_str()?.to_owned();
+            let value = value_of(environment, name)?;
             let mut variables = variables.borrow_mut();
             variables.insert(name.to_owned(), value.clone());
             Some(value)
         };
+        for (_, model) in &self.models {
+            // Unset ones are reported for the models that are served.
+            let _ = model.clone().expand_headers(&variable);
+            model.key_env.as_deref().and_then(variable);
+        }
+        self.variables = variables.into_inner();
+    }
+
+    /// Replaces the variables in headers with their values. Returns the problems with variables.
+    fn expand(&mut self, environment: &Environment) -> Vec<(Location, String)> {
+        let mut problems = Vec::new();
+        let variable = |name: &str| value_of(environment, name);
         for (name, model) in &mut self.models {
             let pointer = child("/models", name);
             let headers = child(&pointer, "headers");
@@ -110,7 +122,6 @@ impl Configured {
                 problems.push((Location::key(child(&pointer, "key_env")), message));
             }
         }
-        self.variables = variables.into_inner();
         problems
     }
 
@@ -196,6 +207,10 @@ impl Configured {
         let upstream = Upstream::http(url.0.clone(), key).with_headers(model.headers.clone());
         Ok(Some(upstream.with_secrets(secrets)))
     }
+}
+
+fn value_of(environment: &Environment, name: &str) -> Option<String> {
+    environment.get_set(name)?.to_str().map(str::to_owned)
 }
 
 /// Returns whether a pattern matches the name of a table.
