@@ -53,11 +53,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     let configured = Configured::read(options, &environment)?;
     let upstream = match &options.upstream {
         Some(upstream) => Some(upstream.clone()),
-        None if configured.has_servers() => None,
-        None if configured.serve.models.is_some() => {
-            let message = "`models` of `[serve]` selects no table with a server that can be used; add a model, or use `--upstream`";
-            return Err(Failure::Usage(message.to_owned()));
-        }
+        None if configured.has_servers()? => None,
         None => Some(runtime.block_on(find_upstream(&environment))?),
     };
     let secret = secret(&configured.serve, &environment)?;

@@ -125,9 +125,14 @@ impl Configured {
         problems
     }
 
-    /// Returns whether a model has a server.
-    pub(super) fn has_servers(&self) -> bool {
-        self.models.iter().any(|(_, model)| model.has_server())
+    /// Returns whether a model has a server. An error if `[serve]` selects models, and none has one.
+    pub(super) fn has_servers(&self) -> Result<bool, Failure> {
+        let has_any = self.models.iter().any(|(_, model)| model.has_server());
+        if !has_any && self.serve.models.is_some() {
+            let message = "`models` of `[serve]` selects no table with a server that can be used; add a model, or use `--upstream`";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        Ok(has_any)
     }
 
     /// Returns the settings that SIGHUP replaces: model servers, models, and keys with their limits.
