@@ -8,7 +8,7 @@ import json
 import logging
 import socketserver
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import anthropic
@@ -249,7 +249,7 @@ async def test_a_connection_that_breaks_in_a_repair_round(library: str, broken: 
     http: Any = LIBRARIES[library]
     request = {"model": "m", "messages": QUESTION, "tools": [WEATHER], "stream": stream}
 
-    async def responses(*answers: bytes) -> Any:
+    async def responses(*answers: bytes) -> AsyncIterator[Any]:
         with closing_server(*answers) as url, http.Client(transport=TRANSPORTS[library].Transport()) as client:
             yield lambda: asyncio.to_thread(client.post, url, json=request)
         with closing_server(*answers) as url:
