@@ -52,15 +52,15 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
         },
         PromptPart::Results => results(teaching),
         PromptPart::ToolsHeading => {
-            let mut signs = teaching.needed(&[
-                (Need::Optional, "`x?` is optional"),
+            // The rule for the line may have explained it.
+            let optional = !teaching.needs(Need::OptionalOnLine) && teaching.needs(Need::Optional);
+            let mut signs: Vec<&str> = optional.then_some("`x?` is optional").into_iter().collect();
+            signs.extend(teaching.needed(&[
                 (Need::Default, "`= 5` default"),
                 (Need::Choice, "`|` or"),
                 (Need::List, "`[T]` list of T"),
                 (Need::OtherNames, "`*` any other name"),
-            ]);
-            // The rule for the line has explained it.
-            signs.retain(|sign| !sign.starts_with("`x?`") || !teaching.needs(Need::OptionalOnLine));
+            ]));
             tools_heading(&signs)
         }
         PromptPart::Closing => format!("Use only these tools. End each call with `{end}`."),

@@ -134,13 +134,12 @@ impl<'s, 'n> Notation<'s, 'n> {
         if let Some(words) = self.reference(keywords, indent) {
             return Some(words);
         }
+        let enum_values = keywords.get("enum").and_then(Value::as_array);
+        let lists_null = keywords.get("const").is_some_and(Value::is_null)
+            || enum_values.is_some_and(|values| values.contains(&Value::Null));
         if let Some(words) = scalar::listed(keywords) {
             self.needs.insert(Need::Choice);
-            let has_null = words
-                .text
-                .split([' ', ',', '[', ']'])
-                .any(|word| word == "null");
-            self.needs.extend(has_null.then_some(Need::Null));
+            self.needs.extend(lists_null.then_some(Need::Null));
             return Some(words);
         }
         if let Some(words) = self.combined(keywords, indent) {
