@@ -116,7 +116,9 @@ impl AnswerSchema {
         let json = unfenced(answer.trim());
         let problem = |message| vec![ArgumentError::at("", message)];
         let value = parse(json).map_err(|error| problem(describe(json, &error)))?;
-        let violations = self.validator.validate(&self.schema, || value.clone());
+        let violations = self
+            .validator
+            .validate(&self.schema, || value.clone(), &mut 0);
         let violations = violations.map_err(|error| problem(error.to_string()))?;
         let problems: Vec<ArgumentError> = violations
             .into_iter()

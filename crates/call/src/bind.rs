@@ -54,9 +54,64 @@ use crate::validate::NotValidated;
 /// missing arguments are not reported. This does not decide whether the call may run; [`crate::ReplyCheck::may_run`]
 /// does.
 pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<ReplyDiagnostic>> {
-    let mut problems = Problems::default();
-    let arguments = bind_written(tool, call, &mut problems);
-    problems.into_result(arguments)
+    ReplySteps::default().bind(tool, call)
+}
+
+/// The steps that are left to read and validate the calls of one reply, in addition to those for the sizes of their values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReplySteps(usize);
+
+impl Default for ReplySteps {
+    fn default() -> Self {
+        Self(20_000_000)
+    }
+}
+
+impl ReplySteps {
+    /// Binds a call as [`bind`] does. When no steps are left, each further call is invalid.
+    pub(crate) fn bind(
+        &mut self,
+        tool: &ToolSpec,
+        call: &ToolCall,
+    ) -> Result<Arguments, Vec<ReplyDiagnostic>> {
+        let bind = |problems: &mut Problems| bind_written(tool, call, problems);
+        self.count(call.header.span, bind)
+    }
+
+    /// Validates arguments as [`bind_arguments`] does, with the same limit.
+    pub(crate) fn bind_arguments(
+        &mut self,
+        tool: &ToolSpec,
+        arguments: &Arguments,
+    ) -> Result<Arguments, Vec<ReplyDiagnostic>> {
+        self.count(Span::default(), |problems| {
+            let arguments = bind_block(tool, arguments, problems);
+            problems.complete(tool, Syntax::Block, Span::default(), &arguments);
+            arguments
+        })
+    }
+
+    fn count(
+        &mut self,
+        span: Span,
+        bind: impl FnOnce(&mut Problems) -> Arguments,
+    ) -> Result<Arguments, Vec<ReplyDiagnostic>> {
+        let mut problems = Problems::default();
+        if self.0 == 0 {
+            let message = "checking the calls of this reply by their schemas takes too many steps; send fewer or simpler calls";
+            let message = message.to_owned();
+            problems.push(ReplyDiagnostic::of_definition(
+                "wrong_value",
+                "",
+                span,
+                message,
+            ));
+            return problems.into_result(Arguments::default());
+        }
+        let arguments = bind(&mut problems);
+        self.0 = self.0.saturating_sub(problems.steps);
+        problems.into_result(arguments)
+    }
 }
 
 pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
@@ -88,10 +143,7 @@ pub fn bind_arguments(
     tool: &ToolSpec,
     arguments: &Arguments,
 ) -> Result<Arguments, Vec<ReplyDiagnostic>> {
-    let mut problems = Problems::default();
-    let arguments = bind_block(tool, arguments, &mut problems);
-    problems.complete(tool, Syntax::Block, Span::default(), &arguments);
-    problems.into_result(arguments)
+    ReplySteps::default().bind_arguments(tool, arguments)
 }
 
 #[derive(Default)]
@@ -102,6 +154,8 @@ pub(crate) struct Problems {
     /// Lists and objects with too many parts: validation may report them too, but is optional.
     too_many: Vec<ReplyDiagnostic>,
     is_unrecoverable: bool,
+    /// The steps to find them.
+    pub(crate) steps: usize,
 }
 
 impl Problems {
@@ -200,10 +254,11 @@ impl Problems {
     }
 
     fn validated(&mut self, tool: &ToolSpec, header_span: Span, arguments: &Arguments) {
-        let violations = match tool
+        let value = || arguments.to_value();
+        let checked = tool
             .validator()
-            .validate(tool.schema(), || arguments.to_value())
-        {
+            .validate(tool.schema(), value, &mut self.steps);
+        let violations = match checked {
             Ok(Some(violations)) => violations,
             Ok(None) => {
                 self.found.append(&mut self.inside);

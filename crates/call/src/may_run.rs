@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
-use crate::bind::bind;
+use crate::bind::ReplySteps;
 use crate::call::{ToolCall, problems_of_text};
 use crate::call_error::{CallError, MissingEnd};
 use crate::candidates::named::Named;
@@ -70,6 +70,7 @@ pub struct ReplyCheck {
     is_doubtful: bool,
     /// The beginning of a call before a call of the reply that is not one, so that later ones may be part of its values.
     broken: Option<String>,
+    steps: ReplySteps,
 }
 
 /// A call that may run, with the arguments for its tool.
@@ -173,6 +174,7 @@ impl ReplyCheck {
             has_ids: true,
             is_doubtful: false,
             broken: None,
+            steps: ReplySteps::default(),
         })
     }
 
@@ -201,6 +203,7 @@ impl ReplyCheck {
     pub fn begin_reply(&mut self) {
         self.is_doubtful = false;
         self.broken = None;
+        self.steps = ReplySteps::default();
     }
 
     /// Decides about the next call of the reply, and binds its arguments: once, also those of a rejected call. `stop` is how the
@@ -222,7 +225,7 @@ impl ReplyCheck {
         }
         let found = tools.find(&call.name);
         let (arguments, unknown) = if let Some((_, tool)) = found {
-            (bind(tool, &call).map(Arc::new), None)
+            (self.steps.bind(tool, &call).map(Arc::new), None)
         } else {
             let message = tools.unknown(&call.name);
             (Err(unknown_tool(message.clone(), &call)), Some(message))

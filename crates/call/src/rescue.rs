@@ -12,6 +12,7 @@ use std::sync::Arc;
 use plaincall_syntax::{CALL_TAGS, Dialect, DialectError, Event, EventKind, Termination};
 
 use crate::arguments::Arguments;
+use crate::bind::ReplySteps;
 use crate::candidates::{Candidate, Candidates, Piece};
 use crate::limits::Limits;
 use crate::may_run::last_value::SPECIAL_TOKENS;
@@ -77,6 +78,8 @@ struct State {
     /// Whether a call before is not accepted, so that later ones may be part of its values.
     is_doubtful: bool,
     found: Vec<Rescued>,
+    /// The steps to check calls in other formats.
+    steps: ReplySteps,
 }
 
 /// A call in one of our own syntaxes that has begun.
@@ -305,7 +308,8 @@ impl State {
     fn candidate(&mut self, candidate: Candidate, tools: &impl ToolLookup) {
         let is_whole = candidate.has_ended && candidate.is_known;
         let may_be = is_whole && candidate.is_apart && self.tags.are_closed();
-        let calls = (may_be && !self.is_doubtful).then(|| calls_in(&candidate.source, tools));
+        let calls = (may_be && !self.is_doubtful)
+            .then(|| calls_in(&candidate.source, tools, &mut self.steps));
         if let Some(calls) = calls.flatten() {
             return self.accept(candidate.source, calls);
         }

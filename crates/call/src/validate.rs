@@ -82,7 +82,7 @@ impl Validator {
         }
     }
 
-    /// Returns all violations; `None` if there is no validator.
+    /// Returns all violations, and adds the steps to `taken`; `None` if there is no validator.
     ///
     /// # Errors
     /// Returns an error if the schema is invalid, or if the validation takes too many steps.
@@ -90,9 +90,10 @@ impl Validator {
         &self,
         schema: &Schema,
         arguments: impl FnOnce() -> Value,
+        taken: &mut usize,
     ) -> Result<Option<Vec<InvalidValue>>, NotValidated> {
         match self.compiled(schema) {
-            Some(Ok(compiled)) => compiled.validate(schema, &arguments()).map(Some),
+            Some(Ok(compiled)) => compiled.validate(schema, &arguments(), taken).map(Some),
             Some(Err(error)) => Err(NotValidated::Schema(error.clone())),
             None => Ok(None),
         }
@@ -105,6 +106,7 @@ impl Compiled {
         &self,
         _schema: &Schema,
         _arguments: &Value,
+        _taken: &mut usize,
     ) -> Result<Vec<InvalidValue>, NotValidated> {
         match *self {}
     }

@@ -6,7 +6,9 @@ mod hostile;
 
 use plaincall_call::definitions::{UsableTools, read_usable_tools};
 use plaincall_call::grammar::{Engine, GrammarError, GrammarOptions, grammar};
-use plaincall_call::{Document, ToolSpec, bind};
+use plaincall_call::{
+    Document, Parameter, ParameterKind, ReplyCheck, Stop, ToolSpec, Unclosed, bind,
+};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
@@ -118,6 +120,43 @@ fn a_value_that_takes_too_many_steps_is_invalid() {
     assert_eq!(
         problems(tool, &"a".repeat(99)),
         "t cannot be called with these arguments: they do not match its schema, and listing all violations takes too many steps; send simpler values"
+    );
+}
+
+/// The schema takes about 20,000 steps for each value, so that about 1,000 calls take what a reply may.
+#[test]
+fn the_calls_of_one_reply_share_their_steps() {
+    let forms = (0..6000).map(|at| json!({"minLength": 1, "maxLength": 100 + at}));
+    let forms = json!({"properties": {"x": {"allOf": forms.collect::<Vec<_>>()}}});
+    let read = usable(&forms);
+    let costly = read.tools.first().expect("a tool");
+    let cheap = ToolSpec::new("cheap").parameter(Parameter::new("x", ParameterKind::String));
+    let tools = [costly, &cheap];
+    let valid = |name: &str| {
+        let call = format!("!!!GADGET_START:{name}\n!!!ARG:x\na\n!!!GADGET_END\n");
+        let text = call.repeat(1500);
+        let dialect = Dialect::block();
+        let check = ReplyCheck::new(&dialect, Unclosed::Reject).expect("a dialect");
+        let document = Document::read(text, &dialect, &tools[..], check, Stop::Natural);
+        let document = document.expect("a dialect");
+        let calls: Vec<_> = document.decided().collect();
+        let rejected = calls
+            .iter()
+            .find_map(|call| call.rejection().map(ToString::to_string));
+        let first = calls.first().expect("a call").may_run();
+        (
+            first,
+            calls.iter().filter(|call| call.may_run()).count(),
+            rejected,
+        )
+    };
+    assert_eq!(valid("cheap"), (true, 1500, None));
+    let (first, count, rejected) = valid(&costly.name);
+    assert!(first && (20..1400).contains(&count), "{count} calls");
+    assert!(
+        rejected
+            .expect("a rejected call")
+            .contains("checking the calls of this reply by their schemas takes too many steps"),
     );
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn bind_block(
         let allowed = reader.member(&root, key);
         walk.node(node, allowed, &escape(key), &root);
     }
+    walk.problems.steps += reader.steps_taken();
     walk.arguments
 }
 

@@ -172,6 +172,7 @@ fn read_line(
             leaf.rule = spelling.rule;
         }
     }
+    problems.steps += reader.steps_taken();
 }
 
 /// Returns the arguments on the line of a call; `None` if it is invalid or lacks a required one.
@@ -332,4 +333,5 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
             ));
         }
     }
+    problems.steps += reader.steps_taken();
 }

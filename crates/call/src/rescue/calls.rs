@@ -7,7 +7,7 @@ use plaincall_syntax::{CALL_ARGUMENT_KEYS, CALL_NAME_KEYS};
 use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
-use crate::bind::bind_arguments;
+use crate::bind::ReplySteps;
 use crate::flatten::flatten_call;
 use crate::json_text;
 use crate::pointer::escape;
@@ -53,6 +53,7 @@ pub(super) fn calls(
     text: &str,
     parts: &[(Step, Range<usize>)],
     tools: &impl ToolLookup,
+    steps: &mut ReplySteps,
 ) -> Option<Vec<RescuedCall>> {
     let mut calls: Vec<Written<'_>> = Vec::new();
     let mut key = None;
@@ -83,7 +84,8 @@ pub(super) fn calls(
             }
         }
     }
-    let calls: Option<Vec<_>> = calls.iter().map(bound).collect();
+    let calls = calls.iter().map(|written| bound(written, steps));
+    let calls: Option<Vec<_>> = calls.collect();
     calls.filter(|calls| !calls.is_empty())
 }
 
@@ -140,12 +142,12 @@ fn from_json(value: Value, tools: &impl ToolLookup) -> Option<Written<'_>> {
     Some((tool, flatten_call(&arguments, tool).ok()?))
 }
 
-fn bound((tool, pairs): &Written<'_>) -> Option<RescuedCall> {
+fn bound((tool, pairs): &Written<'_>, steps: &mut ReplySteps) -> Option<RescuedCall> {
     let pairs = pairs.iter();
     let pairs = pairs.map(|(pointer, text)| (&**pointer, &**text));
     let arguments = Arguments::from_pairs_for(tool, pairs).ok()?;
     Some(RescuedCall {
         name: tool.name.clone(),
-        arguments: Arc::new(bind_arguments(tool, &arguments).ok()?),
+        arguments: Arc::new(steps.bind_arguments(tool, &arguments).ok()?),
     })
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::bind::ReplySteps;
 use crate::candidates::INFOS;
 use crate::candidates::json_scan::{JsonScan, Scanned};
 use crate::rescue::RescuedCall;
@@ -11,7 +12,11 @@ use crate::rescue::formats::{ANY, BARE, BLANKS, FORMATS, Step};
 use crate::tool::lookup::ToolLookup;
 
 /// Returns the calls that a text consists of, if all of them are valid.
-pub(super) fn calls_in(text: &str, tools: &impl ToolLookup) -> Option<Vec<RescuedCall>> {
+pub(super) fn calls_in(
+    text: &str,
+    tools: &impl ToolLookup,
+    left: &mut ReplySteps,
+) -> Option<Vec<RescuedCall>> {
     let mut formats = FORMATS.iter().copied();
     let (begin, steps) = formats
         .find(|(begin, _)| text.starts_with(begin))
@@ -28,7 +33,7 @@ pub(super) fn calls_in(text: &str, tools: &impl ToolLookup) -> Option<Vec<Rescue
     let rest = text.get(begin.len()..)?.char_indices();
     let mut rest = rest.map(|(at, c)| (begin.len() + at, c));
     let is_whole = rest.all(|(at, c)| matcher.step(c, at)) && matcher.step('\n', text.len());
-    (is_whole && matcher.ends).then(|| calls(text, &matcher.parts, tools))?
+    (is_whole && matcher.ends).then(|| calls(text, &matcher.parts, tools, left))?
 }
 
 #[derive(Debug)]

@@ -289,6 +289,11 @@ impl<'s> SchemaReader<'s> {
         self.steps.get() == 0
     }
 
+    /// Returns the number of steps that it took.
+    pub(crate) fn steps_taken(&self) -> usize {
+        usize::try_from(MOST_STEPS - self.steps.get()).unwrap_or(usize::MAX)
+    }
+
     /// Returns the alternatives of one schema. Recurses at most `DEEPEST` levels.
     fn alternatives(
         &self,

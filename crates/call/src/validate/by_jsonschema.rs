@@ -50,7 +50,7 @@ impl Compiled {
         })
     }
 
-    /// Returns the violations. `schema` is the one that was compiled.
+    /// Returns the violations, and adds its steps to `taken`. `schema` is the one that was compiled.
     ///
     /// # Errors
     /// Returns an error if this takes too many steps.
@@ -58,8 +58,10 @@ impl Compiled {
         &self,
         schema: &Schema,
         arguments: &Value,
+        taken: &mut usize,
     ) -> Result<Vec<InvalidValue>, NotValidated> {
-        let check = |purpose| steps::check(&self.document, self.has_names, arguments, purpose);
+        let mut check =
+            |purpose| steps::check(&self.document, self.has_names, arguments, purpose, taken);
         check(Purpose::Decide).map_err(|TooManySteps| NotValidated::TooManySteps)?;
         if self.validator.is_valid(arguments) {
             return Ok(Vec::new());

@@ -52,8 +52,8 @@ struct Counter<'s> {
     trail: Vec<(*const Value, *const Value)>,
 }
 
-/// Checks that validating `value` by `schema` takes at most [`MOST_STEPS`], or [`MOST_LISTING_STEPS`]. `has_names` is the
-/// result of [`Targets::has_names`].
+/// Checks that validating `value` by `schema` takes at most [`MOST_STEPS`], or [`MOST_LISTING_STEPS`], and adds what it takes to
+/// `taken`, without what its size allows. `has_names` is the result of [`Targets::has_names`].
 ///
 /// # Errors
 /// Returns an error if it may take more, or if a reference leads to an unknown place.
@@ -62,6 +62,7 @@ pub(crate) fn check(
     has_names: bool,
     value: &Value,
     purpose: Purpose,
+    taken: &mut usize,
 ) -> Result<(), TooManySteps> {
     let targets = if has_names {
         Targets::new(schema)
@@ -77,11 +78,15 @@ pub(crate) fn check(
     };
     counter.weigh(value)?;
     let size = usize::MAX - counter.left;
-    counter.left = match purpose {
-        Purpose::Decide => MOST_STEPS.saturating_add(size.saturating_mul(MOST_STEPS_FOR_SIZE)),
-        Purpose::List => MOST_LISTING_STEPS,
+    let (most, for_size) = match purpose {
+        Purpose::Decide => (MOST_STEPS, size.saturating_mul(MOST_STEPS_FOR_SIZE)),
+        Purpose::List => (MOST_LISTING_STEPS, 0),
     };
-    counter.visit(schema, value, At::default())
+    let limit = most.saturating_add(for_size);
+    counter.left = limit;
+    let visited = counter.visit(schema, value, At::default());
+    *taken += (limit - counter.left).saturating_sub(for_size);
+    visited
 }
 
 /// The place of a visit.
