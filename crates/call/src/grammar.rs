@@ -160,7 +160,7 @@ pub fn grammar<'t>(
         rules: rules.all,
         unheld: rules.unheld.into_iter().collect(),
         needs_call: options.needs_call(),
-        most: options.most_calls(),
+        most: options.most(),
         has_ids,
         reasoning,
     };
@@ -189,17 +189,10 @@ pub struct Grammar {
     rules: Vec<Pattern>,
     unheld: Vec<Unheld>,
     needs_call: bool,
-    most: MostCalls,
+    /// The maximum number of calls.
+    most: usize,
     has_ids: bool,
     reasoning: Option<Reasoning>,
-}
-
-/// How many calls a reply may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MostCalls {
-    None,
-    One,
-    Any,
 }
 
 #[derive(Clone, Debug)]

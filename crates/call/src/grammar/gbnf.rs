@@ -8,7 +8,7 @@ use super::automaton::Automaton;
 use super::emoji::{EmojiBody, EmojiForm};
 use super::exclusion::{Exclusion, header};
 use super::pattern::{Characters, Pattern};
-use super::{CallForm, Form, Grammar, MostCalls};
+use super::{CallForm, Form, Grammar};
 
 /// The names of the states of an automaton: this and a number. The first state has the number 0.
 const PROSE: &str = "t";
@@ -21,10 +21,10 @@ const LONGEST_CODE: usize = 10;
 
 pub(super) fn print(grammar: &Grammar) -> String {
     let mut rules = root(grammar);
-    if grammar.most != MostCalls::None {
+    if grammar.most > 0 {
         rules.push_str(&calls(grammar));
     }
-    if grammar.has_ids && grammar.most != MostCalls::None {
+    if grammar.has_ids && grammar.most > 0 {
         let header = header(&grammar.markers.all);
         let _ = writeln!(rules, "header ::= {}", pattern(&header));
     }
@@ -98,19 +98,15 @@ fn root(grammar: &Grammar) -> String {
         ),
         None => String::new(),
     };
+    let more = match grammar.most {
+        0 | 1 => String::new(),
+        most => format!(r#" ("\n"{{1,2}} call){{0,{}}}"#, most - 1),
+    };
+    let calls = format!(r#"call{more} "\n"{{0,2}}"#);
     let body = match (grammar.needs_call, grammar.most) {
-        (true, MostCalls::Any) => r#""\n"{0,2} call ("\n"{1,2} call)* "\n"{0,2}"#.to_owned(),
-        (true, _) => r#""\n"{0,2} call "\n"{0,2}"#.to_owned(),
-        (false, MostCalls::None) => format!("{PROSE}-0"),
-        (false, most) => {
-            let rest = if most == MostCalls::Any {
-                " (call after)?"
-            } else {
-                ""
-            };
-            let after = format!(r#"after ::= "" | "\n" {PROSE}-0{rest}"#);
-            format!("{PROSE}-0 (call after)?\n{after}")
-        }
+        (true, _) => format!(r#""\n"{{0,2}} {calls}"#),
+        (false, 0) => format!("{PROSE}-0"),
+        (false, _) => format!("{PROSE}-0 ({calls})?"),
     };
     format!("root ::= {head}{body}\n")
 }

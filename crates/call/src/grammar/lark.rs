@@ -10,7 +10,7 @@ use super::emoji::{EmojiBody, EmojiForm};
 use super::exclusion::{Exclusion, header};
 use super::pattern::{Characters, Pattern};
 use super::text::{Location, Text};
-use super::{CallForm, Form, Grammar, MostCalls};
+use super::{CallForm, Form, Grammar};
 
 /// Any text.
 const ANY: &str = "/(?s:.*)/";
@@ -29,20 +29,19 @@ pub(super) fn print(grammar: &Grammar) -> String {
         .map(|call| printer.call(call))
         .collect();
     let mut text = start(grammar);
-    if grammar.most != MostCalls::None {
+    if grammar.most > 0 {
         let start = quoted(&grammar.markers.start);
         let _ = writeln!(text, "call: {}", calls.join(" | "));
+        let written = escaped(&grammar.markers.start);
         if grammar.needs_call {
-            let start = escaped(&grammar.markers.start);
-            let _ = writeln!(
-                text,
-                "first: /\\n{{0,2}}{start}/\nnext: /\\n{{1,2}}{start}/\nend: /\\n{{1,2}}/"
-            );
+            let _ = writeln!(text, "first: /\\n{{0,2}}{written}/");
         } else {
-            let _ = writeln!(text, "pre[lazy]: PRE\nPRE: PROSE {start}");
-            let _ = writeln!(text, "mid[lazy]: MID\nMID: NEWLINE PROSE {start}");
-            let _ = writeln!(text, "last: LAST\nLAST: NEWLINE PROSE\nNEWLINE: /\\n/");
+            let _ = writeln!(text, "first[lazy]: FIRST\nFIRST: PROSE {start}");
         }
+        if grammar.most > 1 {
+            let _ = writeln!(text, "next: /\\n{{1,2}}{written}/");
+        }
+        text.push_str("end: /\\n{1,2}/\n");
         text.push_str(&value_ends(grammar, "v", "VALUE"));
         // In the block syntax, the line end before the next marker is part of the terminal.
         let value = if grammar.markers.arg.is_empty() {
@@ -135,12 +134,14 @@ fn start(grammar: &Grammar) -> String {
         }
         None => ("", String::new()),
     };
+    let others = match grammar.most {
+        0 | 1 => String::new(),
+        most => format!(" (next call){{0,{}}}", most - 1),
+    };
     let rest = match (grammar.needs_call, grammar.most) {
-        (true, MostCalls::Any) => "first call (next call)* end?",
-        (true, _) => "first call end?",
-        (false, MostCalls::None) => "tail",
-        (false, MostCalls::One) => "(tail | pre call last?)",
-        (false, MostCalls::Any) => "(tail | pre call (mid call)* last?)",
+        (true, _) => format!("first call{others} end?"),
+        (false, 0) => "tail".to_owned(),
+        (false, _) => format!("(tail | first call{others} end?)"),
     };
     format!("start: {head}{rest}\n{more}")
 }

@@ -1,13 +1,18 @@
 //! Which calls a grammar allows.
 
-use super::{GrammarError, MostCalls};
+use std::num::NonZeroUsize;
+
+use super::GrammarError;
 use crate::tool::ToolSpec;
 
-/// Which calls a grammar allows. Default: prose and any number of calls, without ids.
+/// The calls that a reply may have by default: a weak model repeats its last call without end.
+const MOST_CALLS: usize = 8;
+
+/// Which calls a grammar allows. Default: prose, and up to eight calls after it, without ids.
 #[derive(Clone, Debug, Default)]
 pub struct GrammarOptions {
     choice: Choice,
-    is_one_call: bool,
+    most: Option<usize>,
     pub(super) has_ids: bool,
 }
 
@@ -45,7 +50,13 @@ impl GrammarOptions {
 
     /// Allows at most one call.
     pub fn one_call(mut self) -> Self {
-        self.is_one_call = true;
+        self.most = Some(1);
+        self
+    }
+
+    /// Sets the maximum number of calls. Default: 8.
+    pub fn most_calls(mut self, count: NonZeroUsize) -> Self {
+        self.most = Some(count.get());
         self
     }
 
@@ -75,11 +86,10 @@ impl GrammarOptions {
         matches!(self.choice, Choice::Required | Choice::Tool(_))
     }
 
-    pub(super) fn most_calls(&self) -> MostCalls {
-        match (&self.choice, self.is_one_call) {
-            (Choice::None, _) => MostCalls::None,
-            (_, true) => MostCalls::One,
-            (_, false) => MostCalls::Any,
+    pub(super) fn most(&self) -> usize {
+        match self.choice {
+            Choice::None => 0,
+            _ => self.most.unwrap_or(MOST_CALLS),
         }
     }
 }

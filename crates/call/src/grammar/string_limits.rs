@@ -7,6 +7,9 @@ use super::schema_values::SchemaValues;
 use super::text::Location;
 use crate::schema::{Alternative, Kinds};
 
+/// Up to this length, a value has one line.
+const SHORT: usize = 100;
+
 /// The strings of a schema at a location.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Strings {
@@ -55,7 +58,8 @@ impl<'s> SchemaValues<'_, 's> {
         };
         for patterns in [known.as_slice(), &[]] {
             for limit in &lengths {
-                let of_length = limit.map(|(least, most)| with_others(of_length(least, most)));
+                let is_value = *location == Location::Value && patterns.is_empty();
+                let of_length = limit.map(|limit| with_others(of_length(limit, is_value)));
                 let all: Vec<Pattern> = patterns.iter().cloned().chain(of_length).collect();
                 if alternative.kinds().is_none() || all.is_empty() {
                     continue;
@@ -113,10 +117,23 @@ impl<'s> SchemaValues<'_, 's> {
     }
 }
 
-fn of_length(least: usize, most: Option<usize>) -> Pattern {
+/// Returns the texts of these lengths. A value that must have content does not begin with a line end, and a short one has none: weak
+/// models begin a value with a line end, and then write no end.
+fn of_length((least, most): (usize, Option<usize>), is_value: bool) -> Pattern {
     if most.is_some_and(|most| most < least) {
         return Pattern::Choice(Vec::new());
     }
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    Pattern::Characters(Characters::any()).repeat(count(least), most.map(count))
+    let any = |least, most: Option<usize>| {
+        Pattern::Characters(Characters::any()).repeat(count(least), most.map(count))
+    };
+    let of_line = Pattern::Characters(Characters::one_of("\n").not());
+    match (is_value, least, most) {
+        (true, _, Some(most @ ..=SHORT)) => of_line.repeat(count(least), Some(count(most))),
+        (true, 1.., _) => {
+            let rest = any(least - 1, most.map(|most| most - 1));
+            Pattern::sequence([of_line, rest])
+        }
+        _ => any(least, most),
+    }
 }

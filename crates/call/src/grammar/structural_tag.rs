@@ -8,35 +8,25 @@ use super::arguments::{ArgumentValue, Lines};
 use super::emoji::{EmojiBody, EmojiForm};
 use super::exclusion::header;
 use super::pattern::Pattern;
-use super::{CallForm, Form, Grammar, MostCalls, gbnf};
+use super::{CallForm, Form, Grammar, gbnf};
 
 pub(super) fn print(grammar: &Grammar) -> Value {
     let limited = &grammar.limited_in_tag();
     let prose = || any_text(grammar);
     let newline = || optional(&literal("\n"));
-    // `XGrammar`'s `triggered_tags` allow no prose after the only call.
     let call = || {
         let tags = grammar.calls.iter().map(|call| tag(grammar, call, limited));
         json!({"type": "or", "elements": tags.collect::<Vec<Value>>()})
     };
-    let repeated =
-        |kind: &str, parts: Vec<Value>| json!({"type": kind, "content": sequence(parts)});
+    // A line end is part of each call.
+    let calls = |least: usize| {
+        let content = sequence(vec![call(), newline()]);
+        json!({"type": "repeat", "min": least, "max": grammar.most, "content": content})
+    };
     let format = match (grammar.needs_call, grammar.most) {
-        // A line end is part of each call.
-        (true, MostCalls::Any) => {
-            let calls = repeated("plus", vec![call(), newline()]);
-            sequence(vec![newline(), newline(), calls])
-        }
-        (true, _) => sequence(vec![newline(), newline(), call(), newline()]),
-        (false, MostCalls::None) => prose(),
-        (false, MostCalls::One) => {
-            let rest = sequence(vec![call(), prose()]);
-            sequence(vec![prose(), optional(&rest)])
-        }
-        (false, MostCalls::Any) => {
-            let calls = repeated("star", vec![prose(), call()]);
-            sequence(vec![calls, prose()])
-        }
+        (true, _) => sequence(vec![newline(), newline(), calls(1)]),
+        (false, 0) => prose(),
+        (false, _) => sequence(vec![prose(), calls(0)]),
     };
     json!({"type": "structural_tag", "format": format})
 }

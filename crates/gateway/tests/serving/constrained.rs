@@ -108,8 +108,8 @@ async fn the_choice_of_the_request_is_that_of_the_grammar() {
     let outcome = ask(scripts, Constrain::For(Engine::LlamaCpp), &bodies).await;
     // Each root begins with the reasoning.
     let ends = [
-        "t-0 (call after)?",
-        r#""\n"{0,2} call ("\n"{1,2} call)* "\n"{0,2}"#,
+        r#"t-0 (call ("\n"{1,2} call){0,7} "\n"{0,2})?"#,
+        r#""\n"{0,2} call ("\n"{1,2} call){0,7} "\n"{0,2}"#,
         r#""\n"{0,2} call "\n"{0,2}"#,
     ];
     for ((_, body), end) in outcome.seen.iter().zip(ends) {
