@@ -18,11 +18,11 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 13_070),
-    ("call", 27_050),
-    ("cli", 20_680),
-    ("config", 4_120),
-    ("gateway", 15_670),
+    ("agent", 13_150),
+    ("call", 27_115),
+    ("cli", 20_610),
+    ("config", 4_180),
+    ("gateway", 15_620),
     ("http", 880),
     ("plaincall", 13_820),
     ("plan", 2_490),
