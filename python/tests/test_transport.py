@@ -9,6 +9,7 @@ import logging
 import socketserver
 import threading
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -66,6 +67,19 @@ def joined(chunks: list[Any]) -> tuple[str, str, str, str | None]:
                 name += call.function.name or ""
                 arguments += call.function.arguments or ""
     return text, name, arguments, finish
+
+
+def test_every_key_of_a_model() -> None:
+    tomllib = pytest.importorskip("tomllib")
+    text = (Path(__file__).parents[2] / "testing/every_key.toml").read_text("utf-8")
+    tables = tomllib.loads(text.replace("{url}", BASE).replace("${TEAM}", "blue"))["models"]
+    for settings in tables.values():
+        model = Model("Hello.")
+        chat(model, **settings)
+        if settings.get("model") == "small":
+            request, headers = model.requests[0], model.headers[0]
+            assert (request["model"], request["temperature"], request["max_tokens"]) == ("small", 0.5, 9)
+            assert (request["top_k"], headers["x-team"]) == (3, "of blue")
 
 
 @pytest.mark.parametrize("arguments", ["checked", "stream"])

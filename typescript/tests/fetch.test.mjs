@@ -1,6 +1,7 @@
 // Requests through the `fetch` of this package, as clients send them.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { test } from "node:test";
 
@@ -26,6 +27,35 @@ async function dataOf(response) {
   const lines = text.split("\n").filter((line) => line.startsWith("data: {"));
   return lines.map((line) => JSON.parse(line.slice("data: ".length)));
 }
+
+/** Returns the tables of models in a file whose lines are tables, and keys with JSON values. */
+function modelsOf(text) {
+  const models = {};
+  let table = {};
+  for (const line of text.split("\n")) {
+    const path = /^\[(.+)\]$/.exec(line)?.[1].match(/"[^"]+"|[^.]+/g);
+    const [key, value] = line.split(/ = (.*)/);
+    if (path) table = path.reduce((at, name) => (at[name] ??= {}), models);
+    else if (value) table[key] = JSON.parse(value);
+  }
+  return models.models;
+}
+
+test("every key of a model", async () => {
+  const text = await readFile(new URL("../../testing/every_key.toml", import.meta.url), "utf8");
+  const tables = modelsOf(text.replaceAll("{url}", URL_).replace("${TEAM}", "blue"));
+  assert.ok("extra" in tables.full && "replay" in tables.recorded);
+  for (const settings of Object.values(tables)) {
+    const model = new Model("Hello.");
+    const fetch = plaincallFetch({ ...settings, fetch: model.fetch });
+    assert.equal((await fetch(URL_, post(BODY))).status, 200);
+    if (settings.model === "small") {
+      const { model: name, temperature, max_tokens, top_k } = model.requests[0];
+      assert.deepEqual([name, temperature, max_tokens, top_k], ["small", 0.5, 9, 3]);
+      assert.equal(model.headers[0]["x-team"], "of blue");
+    }
+  }
+});
 
 test("two parallel calls, whole and streamed", async () => {
   const model = new Model(TWO, TWO);

@@ -20,9 +20,9 @@ const CODE_LINES: usize = 600;
 const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 13_150),
     ("call", 27_115),
-    ("cli", 20_630),
-    ("config", 4_160),
-    ("gateway", 15_640),
+    ("cli", 20_610),
+    ("config", 4_180),
+    ("gateway", 15_620),
     ("http", 880),
     ("plaincall", 13_820),
     ("plan", 2_490),

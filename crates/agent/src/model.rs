@@ -9,6 +9,8 @@ mod answer;
 #[cfg(feature = "http")]
 mod anthropic;
 #[cfg(feature = "http")]
+mod configured;
+#[cfg(feature = "http")]
 mod constrained;
 #[cfg(any(feature = "http", feature = "mcp"))]
 mod key;
@@ -25,6 +27,8 @@ mod server_error;
 
 #[cfg(feature = "http")]
 pub use anthropic::Anthropic;
+#[cfg(feature = "http")]
+pub use configured::ConfiguredClient;
 #[cfg(any(feature = "http", feature = "mcp"))]
 pub use key::Key;
 pub use native::{NativeCall, NativeMessage, NativeRequest, NativeTool};

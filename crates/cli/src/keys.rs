@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use plaincall_config::settings::MAX_REQUESTS;
+use plaincall_config::settings::{FilePath, MAX_REQUESTS, Model};
 use plaincall_gateway::Secret;
 use plaincall_gateway::server::KeyLimits;
 
@@ -16,6 +16,20 @@ use crate::tools_file;
 const MIN_LENGTH: usize = 16;
 /// How to make a key or a secret.
 const HOW_TO_MAKE: &str = "to make one, use `openssl rand -hex 32`";
+
+/// Returns the key of a model's server: from its file or variable, else from the usual variable for its server. `None` if the
+/// variable is not set.
+pub(crate) fn of_model(
+    model: &Model,
+    environment: &Environment,
+) -> Result<Option<String>, Failure> {
+    let Some(source) = model.key() else {
+        return Ok(None);
+    };
+    let file = model.key_file.as_ref().map(|FilePath(file)| file.as_path());
+    let source = Source::of(file, source.variable().unwrap_or_default(), environment)?;
+    source.map(|source| source.value("key")).transpose()
+}
 
 /// Text with keys or a secret.
 pub(crate) struct Source {

@@ -33,6 +33,7 @@ pub use reference::{reference, schema, variables};
 pub use serve::{MAX_REQUESTS, Serve};
 
 use crate::Time;
+use crate::for_name;
 use crate::servers::ServerTable;
 use crate::tools::RuleTable;
 
@@ -93,6 +94,17 @@ pub struct Settings {
     /// deny more but cannot override what you deny. Rules in a tools file apply only to the tools of that file, and are
     /// checked last. The table `[run]` of the first tools file applies to all tools.
     pub rules: Vec<RuleTable>,
+}
+
+impl Settings {
+    /// Returns the table of a model. `*` in the name of a table with a server matches any characters.
+    pub fn table_of(&self, name: &str) -> Option<Model> {
+        let is_for = |(known, model): &(&String, &Model)| *known == name || model.has_server();
+        let tables = self.models.iter().filter(is_for);
+        let tables: Vec<(String, &Model)> = tables.map(|(name, it)| (name.clone(), it)).collect();
+        let table = for_name(&tables, name).filter(|_| !name.contains('*'))?;
+        Some((*table).clone())
+    }
 }
 
 /// A named agent.

@@ -17,9 +17,10 @@ use crate::error::GatewayError;
 use crate::exchange::Exchange;
 use crate::key::Secret;
 use crate::reply::{Flow, Next, Reply};
-use crate::settings::{ModelSettings, ToolMode, for_name};
+use crate::settings::{ModelSettings, ToolMode};
 use crate::tool_cache::{ShortBody, ToolCache};
 use crate::translate::{Translation, native, plain_plan, translate};
+use plaincall_config::for_name;
 
 /// The maximum number of JSON values in a request body. A parsed value can take a hundred times its length. A thousand tools
 /// with a hundred fields each stay far below this limit.

@@ -295,13 +295,17 @@ impl<'c> Invocation<'c> {
 
     async fn ask(&mut self, message: &str) -> Result<String, TerminalError> {
         let model = self.worker.model_of_questions().ok_or_else(|| {
-            TerminalError::new_with_code(400, "this worker has no model; start it with `--model-url` and `--model`, or call `run` with a reply")
+            TerminalError::new_with_code(
+                400,
+                "this worker has no model; start it with `--model`, or call `run` with a reply",
+            )
         })?;
         self.run.message(message, self.run.since_start(self.began));
         model_step::add(&mut self.messages, Role::User, message);
         for _ in 0..TURNS {
-            let (model, messages) = (model.clone(), self.messages.clone());
-            let reply = self.context.run(|| model_step::request(model, messages));
+            let request = self.worker.request(self.messages.clone());
+            let model = Arc::clone(model);
+            let reply = self.context.run(|| model_step::request(model, request));
             let reply = reply.retry_policy(model_step::retries()).name("reply");
             let reply = reply.await?.into_inner();
             model_step::add(&mut self.messages, Role::Assistant, &reply.text);

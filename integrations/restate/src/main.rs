@@ -4,15 +4,16 @@
     reason = "a program may read its environment and directory"
 )]
 
+mod configured;
+
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use plaincall::durable::DurableSettings;
-use plaincall::{BoxError, Dialect, Toolbox, read_tools};
-use plaincall_agent::OpenAi;
+use plaincall::{BoxError, Toolbox, read_tools};
 use plaincall_restate::Worker;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
@@ -36,21 +37,14 @@ struct Options {
     #[arg(long)]
     share_port: bool,
 
-    /// The syntax of the model.
-    #[arg(long, value_enum, default_value = "auto")]
-    syntax: SyntaxName,
+    /// The configuration file: its `[models.NAME]` tables and `model`, as for `plaincall ask`.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 
-    /// The base URL of a model server with the Chat Completions API. Without it, `ask` is not available.
-    #[arg(long, value_name = "URL", requires = "model")]
-    model_url: Option<String>,
-
-    /// The name of the model.
-    #[arg(long, value_name = "NAME", requires = "model_url")]
+    /// The model: a name from the configuration, `ollama:ID`, `openai:ID`, `anthropic:ID`, or `replay:FILE`. Default: `model` in
+    /// the configuration. Without a model, `ask` is not available.
+    #[arg(long, value_name = "NAME")]
     model: Option<String>,
-
-    /// The file with the key of the model server.
-    #[arg(long, value_name = "FILE", requires = "model_url")]
-    key_file: Option<PathBuf>,
 
     /// A file with a text for the system prompt.
     #[arg(long, value_name = "FILE")]
@@ -68,13 +62,6 @@ struct Options {
     /// What to print to standard error.
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
     log: LevelFilter,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum SyntaxName {
-    Auto,
-    Block,
-    Emoji,
 }
 
 #[tokio::main]
@@ -111,31 +98,23 @@ async fn serve(options: Options) -> Result<(), BoxError> {
 }
 
 fn worker(options: &Options) -> Result<Worker, BoxError> {
-    let read = |path: &PathBuf| {
-        fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-    };
-    let path = std::path::absolute(&options.tools)?;
-    let file = read_tools(&read(&path)?, &path)?;
-    let settings = DurableSettings::new(Toolbox::new(file.tools)?)?
-        .policy(file.policy)
-        .rules(file.rules)
-        .dialect(match options.syntax {
-            SyntaxName::Auto => Dialect::auto(),
-            SyntaxName::Block => Dialect::block(),
-            SyntaxName::Emoji => Dialect::emoji(),
-        });
+    let (path, text) = read(&options.tools)?;
+    let file = read_tools(&text, &path)?;
+    let mut policy = file.policy;
+    let mut settings = DurableSettings::new(Toolbox::new(file.tools)?)?.rules(file.rules);
+    let model = configured::model(options.config.as_deref(), options.model.as_deref())?;
+    if let Some(model) = &model {
+        policy.unclosed = model.table.unclosed.unwrap_or(policy.unclosed);
+        settings = settings.dialect(model.table.conversation());
+    }
+    let settings = settings.policy(policy);
     let environment = std::env::vars_os().collect();
     let mut worker = Worker::new(settings)?.commands(std::env::current_dir()?, environment);
-    if let (Some(url), Some(name)) = (&options.model_url, &options.model) {
-        let mut model = OpenAi::new(url, name);
-        if let Some(path) = &options.key_file {
-            model = model.key(read(path)?);
-        }
-        model.check()?;
-        worker = worker.model(model);
+    if let Some(client) = model.and_then(|model| model.client) {
+        worker = worker.model(client)?;
     }
     if let Some(path) = &options.system {
-        worker = worker.system_text(&read(path)?);
+        worker = worker.system_text(&read(path)?.1);
     }
     if let Some(name) = &options.release {
         worker = worker.release(name);
@@ -145,6 +124,13 @@ fn worker(options: &Options) -> Result<Worker, BoxError> {
     } else {
         worker
     })
+}
+
+/// Reads a text file. Returns its absolute path too.
+fn read(path: &Path) -> Result<(PathBuf, String), BoxError> {
+    let path = std::path::absolute(path)?;
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok((path, text))
 }
 
 fn listen(options: &Options) -> Result<TcpListener, BoxError> {

@@ -32,9 +32,9 @@ pub(crate) struct WholeReply {
 /// Returns an error that Restate retries, or a terminal one if the same request cannot succeed later.
 pub(crate) async fn request(
     model: Arc<dyn Model>,
-    messages: Vec<Message>,
+    request: ModelRequest,
 ) -> Result<Json<WholeReply>, HandlerError> {
-    let mut reply = model.reply(ModelRequest::new(messages));
+    let mut reply = model.reply(request);
     let (mut text, mut usage) = (String::new(), None);
     while let Some(next) = reply.next().await {
         match next.map_err(classified)? {

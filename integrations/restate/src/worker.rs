@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use plaincall::call::grammar::{Constrain, Grammar, GrammarError, GrammarOptions, grammar};
 use plaincall::call::prompt::{PromptOptions, prompt};
 use plaincall::durable::{DurableSettings, ToolRunner};
 use plaincall::syntax::{DialectError, Syntax};
 use plaincall::{Dialect, Tool};
-use plaincall_agent::Model;
+use plaincall_agent::model::ModelRequest;
+use plaincall_agent::{Message, Model};
 use restate_sdk::endpoint::ServiceOptions;
 use restate_sdk::prelude::*;
 use tokio::net::TcpListener;
@@ -41,6 +43,8 @@ struct Inner {
     runner: ToolRunner,
     definitions: Definitions,
     model: Option<Arc<dyn Model>>,
+    /// The grammar of its replies, if it constrains them.
+    grammar: Option<Arc<Grammar>>,
     system: String,
     release: Option<String>,
     approves_all: bool,
@@ -66,19 +70,15 @@ impl Worker {
         let settings = settings
             .dialect(dialect.clone())
             .dependency_limit(MOST_FROM_DEPENDENCIES);
-        // A model is shown one syntax.
-        let shown = match dialect.syntax() {
-            Some(_) => dialect.clone(),
-            None => dialect.for_syntax(Syntax::Block),
-        };
         let specs = settings.tools().iter().map(Tool::spec);
-        let system = prompt(specs, &shown, &PromptOptions::new())?.into_text();
+        let system = prompt(specs, &shown(&dialect), &PromptOptions::new())?.into_text();
         let worker = Self(Arc::new(Inner {
             runner: settings.runner(),
             definitions: Definitions::default(),
             settings,
             dialect,
             model: None,
+            grammar: None,
             system,
             release: None,
             approves_all: false,
@@ -96,8 +96,27 @@ impl Worker {
     }
 
     /// Sets the model that answers questions.
-    pub fn model(self, model: impl Model) -> Self {
-        self.with(|inner| inner.model = Some(Arc::new(model)))
+    ///
+    /// # Errors
+    /// Returns an error if the model demands a grammar and the tools have none.
+    pub fn model(self, model: impl Model) -> Result<Self, GrammarError> {
+        let constrain = model.constrains();
+        let tools = self.settings().tools();
+        let made = (constrain != Constrain::Never && !tools.is_empty()).then(|| {
+            let options = GrammarOptions::new().ids();
+            let made = grammar(
+                tools.iter().map(Tool::spec),
+                &shown(self.dialect()),
+                &options,
+            );
+            made.map(Arc::new)
+        });
+        let grammar = match made {
+            Some(Err(error)) if constrain.is_demanded() => return Err(error),
+            made => made.and_then(Result::ok),
+        };
+        let model: Arc<dyn Model> = Arc::new(model);
+        Ok(self.with(|inner| (inner.model, inner.grammar) = (Some(model), grammar)))
     }
 
     /// Appends a text to the system prompt.
@@ -181,12 +200,27 @@ impl Worker {
         self.0.model.as_ref()
     }
 
+    /// Returns a request to the model.
+    pub(crate) fn request(&self, messages: Vec<Message>) -> ModelRequest {
+        let mut request = ModelRequest::new(messages);
+        request.grammar.clone_from(&self.0.grammar);
+        request
+    }
+
     pub(crate) fn system(&self) -> &str {
         &self.0.system
     }
 
     pub(crate) fn approves_all(&self) -> bool {
         self.0.approves_all
+    }
+}
+
+/// Returns the dialect that a model is shown, which has one syntax.
+fn shown(dialect: &Dialect) -> Dialect {
+    match dialect.syntax() {
+        Some(_) => dialect.clone(),
+        None => dialect.for_syntax(Syntax::Block),
     }
 }
 

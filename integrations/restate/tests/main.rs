@@ -11,6 +11,7 @@
 mod connections;
 mod cost;
 mod definitions;
+mod every_key;
 mod graphs;
 mod killed;
 mod replaced;

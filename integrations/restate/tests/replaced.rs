@@ -10,13 +10,18 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::server::{PATIENCE, free_port};
-use crate::setting::{Killed, Setting, TOOLS, changed, program, put, statuses, wait};
+use crate::setting::{Killed, Setting, TOOLS, changed, configured, program, put, statuses, wait};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
 async fn every_change_of_a_worker_is_a_problem() {
-    let model = |name| ["--model-url", "http://127.0.0.1:1/v1", "--model", name];
     let mut setting = Setting::new("").await;
+    let url = "url = 'http://127.0.0.1:1/v1'";
+    let tables = format!(
+        "[models.one]\n{url}\n[models.two]\n{url}\n[models.emoji]\n{url}\nmodel = 'one'\nsyntax = 'emoji'"
+    );
+    let options = configured(setting.directory.path(), &tables, "");
+    let model = |name| [&*options[0], &*options[1], "--model", name];
     setting.restart_program(&model("one"));
     let body = json!({ "reply": put("a", "one") });
     let id = setting.api().send("talk", "run", &body).await;
@@ -43,7 +48,7 @@ async fn every_change_of_a_worker_is_a_problem() {
             &[],
             "the tool `more` is new",
         ),
-        ("", "", &["--syntax", "emoji"], others),
+        ("", "", &["--model", "emoji"], others),
         ("", "", &system, others),
         ("", "", &["--model", "two"], others),
     ];
@@ -203,7 +208,11 @@ async fn the_model_reads_the_reply_and_the_results_of_a_killed_invocation() {
     );
     let mut setting = Setting::of(&tools).await;
     let url = model.url();
-    setting.restart_program(&["--yes", "--model-url", &url, "--model", "any"]);
+    let table = format!("[models.any]\nurl = '{url}'");
+    let model_options = configured(setting.directory.path(), &table, "any");
+    let mut options = vec!["--yes"];
+    options.extend(model_options.iter().map(String::as_str));
+    setting.restart_program(&options);
     setting.api().register(setting.port).await;
     let question = json!({ "message": "Order it." });
     let id = setting.api().send("talk", "ask", &question).await;

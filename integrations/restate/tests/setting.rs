@@ -201,6 +201,14 @@ pub(crate) fn program(directory: &Path, port: u16, options: &[&str]) -> Child {
     command.stderr(log).spawn().unwrap()
 }
 
+/// Writes a configuration. Returns the options for its model with this name.
+pub(crate) fn configured(directory: &Path, tables: &str, model: &str) -> [String; 4] {
+    let file = directory.join("config.toml");
+    std::fs::write(&file, tables).unwrap();
+    let file = file.to_str().unwrap();
+    ["--config", file, "--model", model].map(str::to_owned)
+}
+
 pub(crate) fn put(id: &str, line: &str) -> String {
     format!("!!!GADGET_START:put:{id}\n!!!ARG:line\n{line}\n!!!GADGET_END\n")
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::server::{PATIENCE, Server, dependent, free_port};
-use crate::setting::{Killed, Setting, changed, put, statuses, wait};
+use crate::setting::{Killed, Setting, changed, configured, put, statuses, wait};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
@@ -117,10 +117,13 @@ async fn a_model_server_is_asked_until_it_answers() {
     let server = Server::start(directory.path()).await;
     let port = free_port();
     let mut worker = dependent(env!("CARGO_BIN_EXE_plaincall-restate"));
-    worker.arg("--tools").arg(tools).args(["--model", "any"]);
-    worker
-        .arg("--model-url")
-        .arg(format!("http://{address}/v1"));
+    let url = format!("http://{address}/v1");
+    let model = configured(
+        directory.path(),
+        &format!("[models.any]\nurl = '{url}'"),
+        "any",
+    );
+    worker.arg("--tools").arg(tools).args(model);
     worker.arg("--listen").arg(format!("127.0.0.1:{port}"));
     let _worker = Killed(worker.stderr(Stdio::null()).spawn().unwrap());
     server.api.register(port).await;

@@ -87,7 +87,7 @@ async fn process() {
     let effects = PathBuf::from(variable(EFFECTS));
     let change = Change::from_name(&variable(CHANGE));
     let worker = Worker::new(settings(&effects, change)).unwrap();
-    let mut worker = worker.model(crate::graphs::model());
+    let mut worker = worker.model(crate::graphs::model()).unwrap();
     if change != Change::Settings {
         worker = worker.approve_all();
     }

@@ -5,16 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plaincall::Dialect;
-use plaincall::call::grammar::Constrain;
 use plaincall::call::names::nearest_name;
 use plaincall_agent::http::{HttpSettings, Proxy};
-use plaincall_agent::model::{Anthropic, Json, Key, Model as Client, ModelError, OpenAi, Replay};
+use plaincall_agent::model::{ConfiguredClient, Key, Model as Client, OpenAi, Replay};
 use plaincall_config::secret::Address;
 use plaincall_config::settings::{Api, FilePath, KeySource, Model};
-use plaincall_gateway::for_name;
 
 use crate::environment::Environment;
-use crate::keys::Source;
+use crate::keys::{self, Source};
 use crate::settings::Configuration;
 use crate::status::Failure;
 use crate::tools_file;
@@ -47,22 +45,12 @@ impl Configuration {
     pub(crate) fn chosen(&self, name: Option<&str>) -> Result<Chosen, Failure> {
         let name = name.or(self.settings.model.as_deref());
         let name = name.ok_or_else(|| self.no_model())?.to_owned();
-        let entry = self.named(&name).or_else(|| self.table_of(&name));
+        let entry = self.named(&name).or_else(|| self.settings.table_of(&name));
         Ok(Chosen {
             entry: entry.ok_or_else(|| self.unknown_model(&name))?,
             name,
             is_from_options: false,
         })
-    }
-
-    /// Returns the table of a model. `*` in the name of a table with a server matches any characters.
-    fn table_of(&self, name: &str) -> Option<Model> {
-        let is_for = |(known, model): &(String, Model)| known == name || model.has_server();
-        let tables = self.settings.models.clone().into_iter();
-        let tables: Vec<(String, Model)> = tables.filter(is_for).collect();
-        for_name(&tables, name)
-            .filter(|_| !name.contains('*'))
-            .cloned()
     }
 
     /// Returns the model for a name without a table. `ollama:ID` is on the server in `OLLAMA_HOST`, if it is set.
@@ -154,65 +142,30 @@ impl Chosen {
             dialect: entry.conversation(),
             is_keyed: entry.keyed == Some(true),
         };
-        let constrain = Constrain::from(entry.constrain.unwrap_or_default());
-        let is_openai = entry.replay.is_none() && entry.kind.unwrap_or_default() == Api::OpenAi;
-        if constrain.is_demanded() && !is_openai {
-            return Err(Failure::Configuration(format!(
-                "the model `{name}`: `constrain` requires a server with the API `openai`; set it to `auto` or `never`"
-            )));
-        }
         if let Some(FilePath(file)) = &entry.replay {
             let (file, text) = tools_file::read(file)?;
             let replay = Replay::read(&text)
                 .map_err(|error| Failure::Configuration(format!("{file}: {error}")))?;
             return Ok(ready(name.clone(), Arc::new(replay), None));
         }
-        let Some(Address(url)) = &entry.url else {
-            return Err(Failure::Configuration(format!(
-                "the table of the model `{name}` has no `url`, the base URL of the model server, such as \"http://localhost:11434/v1\""
-            )));
-        };
         // The query may contain a key.
+        let url = entry.url.as_ref().map_or("", |Address(url)| url);
         let address = url.split(['?', '#']).next().unwrap_or_default();
         let mut shown = name.clone();
         if *is_from_options {
             shown = format!("{name} at {address}");
         }
-        let headers = self.headers(environment)?;
-        let id = self.id();
+        let mut table = entry.clone();
+        table.headers = self.headers(environment)?;
         let key = self.key(environment)?.map(Key::new);
-        let invalid =
-            |error: ModelError| Failure::Configuration(format!("the model `{name}`: {error}"));
-        // Both clients have the same settings.
-        macro_rules! client {
-            ($client:expr) => {{
-                let mut client = $client.http(http(environment));
-                if let Some(key) = key {
-                    client = client.key(key);
-                }
-                if let Some(temperature) = entry.temperature {
-                    client = client.temperature(temperature);
-                }
-                if let Some(tokens) = entry.max_tokens {
-                    client = client.max_tokens(tokens.get());
-                }
-                for (name, value) in headers {
-                    client = client.header(name, value);
-                }
-                for (name, value) in &entry.extra {
-                    client = client.field(name.clone(), Json::new(value));
-                }
-                client.check().map_err(invalid)?;
-                client
-            }};
-        }
-        Ok(match entry.kind.unwrap_or_default() {
-            Api::OpenAi => {
-                let client = client!(OpenAi::new(url, id).constrain(constrain));
-                ready(shown, Arc::new(client.clone()), Some(client))
-            }
-            Api::Anthropic => ready(shown, Arc::new(client!(Anthropic::at(url, id))), None),
-        })
+        let client = ConfiguredClient::new(&table, name, key, &http(environment));
+        let client = client
+            .map_err(|error| Failure::Configuration(format!("the model `{name}`: {error}")))?;
+        let grammar_client = match &client {
+            ConfiguredClient::OpenAi(client) => Some(client.clone()),
+            _ => None,
+        };
+        Ok(ready(shown, client.into_model(), grammar_client))
     }
 
     /// Returns the headers with the values of the variables in them.
@@ -235,32 +188,25 @@ impl Chosen {
 
     /// Returns the key of the model: from its settings, or from the usual variable for its server.
     pub(crate) fn key(&self, environment: &Environment) -> Result<Option<String>, Failure> {
-        let value_of = |file: Option<&Path>, variable: &str| {
-            let source = Source::of(file, variable, environment)?;
-            source.map(|source| source.value("key")).transpose()
-        };
         if self.is_from_options
-            && let Some(key) = value_of(None, KEY)?
+            && let Some(source) = Source::of(None, KEY, environment)?
         {
+            return source.value("key").map(Some);
+        }
+        if let Some(key) = keys::of_model(&self.entry, environment)? {
             return Ok(Some(key));
         }
-        let (variable, missing) = match self.entry.key() {
-            None => return Ok(None),
-            Some(KeySource::File(file)) => return value_of(Some(&file), ""),
+        let missing = match self.entry.key() {
+            None | Some(KeySource::File(_)) => return Ok(None),
             Some(KeySource::Variable(variable)) => {
                 let model = format!("the key of the model `{}`", self.name);
-                let missing = format!("{model} is missing; set the variable {variable}");
-                (variable, missing)
+                format!("{model} is missing; set the variable {variable}")
             }
-            Some(KeySource::Usual(host, variable)) => {
-                let missing = format!(
-                    "{host} requires a key; set the variable {variable}, or `key_env` or `key_file` in the table of the model"
-                );
-                (variable.to_owned(), missing)
-            }
+            Some(KeySource::Usual(host, variable)) => format!(
+                "{host} requires a key; set the variable {variable}, or `key_env` or `key_file` in the table of the model"
+            ),
         };
-        let key = value_of(None, &variable)?;
-        key.map(Some).ok_or(Failure::Configuration(missing))
+        Err(Failure::Configuration(missing))
     }
 }
 

@@ -104,7 +104,7 @@ fn the_command_gets_the_variables_and_no_secrets() {
 /// The variables with keys and headers for model servers are secrets too. The key of one server is not for another.
 #[test]
 fn the_command_gets_no_variable_of_the_models() {
-    let text = "[models.a]\nurl = 'http://127.0.0.1:9/v1'\nkey_env = 'OPENAI_API_KEY'\n\
+    let text = "[models.a]\nurl = 'https://api.openai.com/v1'\n\
         [models.b]\nurl = 'http://127.0.0.1:9/v1'\nkey_env = 'EXAMPLE_KEY'\n\
         headers = { x-team = 'a ${TEAM}', x-other = '${OTHER:-none}' }\n";
     let (_folder, file) = configuration(text);

@@ -7,86 +7,21 @@ use serde_json::json;
 
 use super::{Serving, answer, plaincall, repeating};
 
-/// A file with every key of the gateway and of a model.
-fn tables(url: &str) -> String {
-    format!(
-        r#"
-[serve]
-listen = "127.0.0.1:0"
-models = ["*"]
-keys_file = "keys"
-key_requests = 4
-key_rate = 100
-open = false
-cors = ["https://chat.example"]
-secret_file = "secret"
-max_body = "1 MiB"
-max_requests = 8
-max_bodies = "16 MiB"
-retries = 0
-retry_wait = 0
-connection_idle_timeout = "75s"
-body_timeout = "60s"
-connect_timeout = "10s"
-first_byte_timeout = "10m"
-idle_timeout = "5m"
-keep_alive = "15s"
-drain_delay = 0
-drain_timeout = "30s"
-
-[models.full]
-url = "{url}"
-kind = "openai"
-model = "small"
-key_file = "key"
-headers = {{ x-team = "of ${{TEAM}}" }}
-temperature = 0.5
-max_tokens = 9
-extra = {{ top_k = 3 }}
-syntax = "block"
-start_prefix = "<<<CALL:"
-end_prefix = "<<<END"
-arg_prefix = "<<<ARG:"
-reasoning = ["<r>", "</r>"]
-in_reasoning = false
-unclosed = "run"
-keyed = false
-mode = "text"
-constrain = "never"
-arguments = "stream"
-repair_rounds = 1
-developer_role = true
-listed_tools = ["*"]
-hidden_tools = ["no"]
-description_length = 80
-
-[models."tiny-*"]
-url = "{url}"
-key_env = "KEY"
-syntax = "emoji"
-self_closing = true
-
-[models.recorded]
-replay = "replies.jsonl"
-
-[models.other]
-url = "{url}"
-kind = "anthropic"
-"#
-    )
-}
+/// A file with every key of the gateway and of a model, which the tests of both packages and of the durable worker read too.
+const EVERY_KEY: &str = include_str!("../../../../testing/every_key.toml");
 
 #[test]
 fn every_key_is_read_by_each_command() {
     let folder = tempfile::tempdir().unwrap();
     let url = repeating();
-    let text = tables(&url);
+    let text = EVERY_KEY.replace("{url}", &url);
     let schema = plaincall_config::settings::schema();
     let schema = &schema["properties"];
     for table in [&schema["models"]["additionalProperties"], &schema["serve"]] {
         for key in table["properties"].as_object().unwrap().keys() {
-            let line = format!("\n{key} = ");
-            assert!(text.contains(&line), "add `{key}` to this test");
+            let lines = [format!("\n{key} = "), format!(".{key}]\n")];
+            let has = lines.iter().any(|line| text.contains(line));
+            assert!(has, "add `{key}` to testing/every_key.toml");
         }
     }
     let write = |name: &str, text: &str| {
@@ -161,7 +96,7 @@ fn a_model_without_a_server_cannot_be_asked() {
     let notes = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{notes}");
     assert!(
-        notes.contains("the table of the model `a` has no `url`"),
+        notes.contains("the model `a`: its table has no `url`"),
         "{notes}"
     );
 }

@@ -37,6 +37,17 @@ pub enum KeySource {
     Usual(&'static str, &'static str),
 }
 
+impl KeySource {
+    /// Returns the name of the variable, unless the key is in a file.
+    pub fn variable(&self) -> Option<&str> {
+        match self {
+            Self::File(_) => None,
+            Self::Variable(variable) => Some(variable),
+            Self::Usual(_, variable) => Some(variable),
+        }
+    }
+}
+
 impl Model {
     /// Returns the model for a name without a table: `ollama:ID`, `openai:ID`, `anthropic:ID` or `replay:FILE`.
     pub fn named(name: &str) -> Option<Self> {

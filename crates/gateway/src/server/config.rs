@@ -16,7 +16,8 @@ use crate::server::key_limits::KeyLimits;
 use crate::server::origins;
 use crate::server::report::{Observer, Report};
 use crate::server::upstream::Upstream;
-use crate::settings::{ModelSettings, for_name};
+use crate::settings::ModelSettings;
+use plaincall_config::for_name;
 
 /// The range for the limit of request heads: the minimum of `hyper`, and the most that keeps the buffers for a slow client below
 /// 64 KiB.

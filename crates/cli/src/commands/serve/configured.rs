@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plaincall_config::settings::{Api, Model, Serve, measured_models};
-use plaincall_config::{Location, child};
-use plaincall_gateway::{GatewayConfig, ModelSettings, Replay, Secret, Upstream, for_name};
+use plaincall_config::settings::{Api, KeySource, Model, Serve, measured_models};
+use plaincall_config::{Location, child, for_name, matches};
+use plaincall_gateway::{GatewayConfig, ModelSettings, Replay, Secret, Upstream};
 
 use crate::commands::serve::{CLIENT_KEYS, ServeOptions, UPSTREAM_KEY, limits};
 use crate::environment::Environment;
-use crate::keys::Source;
+use crate::keys::{self, Source};
 use crate::options::FileOptions;
 use crate::settings::Configuration;
 use crate::status::Failure;
@@ -97,7 +97,11 @@ impl Configured {
         for (_, model) in &self.models {
             // Unset ones are reported for the models that are served.
             let _ = model.clone().expand_headers(&variable);
-            model.key_env.as_deref().and_then(variable);
+            let source = model.key();
+            source
+                .as_ref()
+                .and_then(KeySource::variable)
+                .and_then(variable);
         }
         self.variables = variables.into_inner();
     }
@@ -195,15 +199,7 @@ impl Configured {
             (None, None) => return Ok(None),
             (Some(url), _) => url,
         };
-        let file = model.key_file.as_ref().map(|file| file.0.as_path());
-        let key = match (&model.key_env, file) {
-            (None, None) => None,
-            (variable, file) => {
-                let variable = variable.as_deref().unwrap_or_default();
-                let source = Source::of(file, variable, environment)?;
-                source.map(|source| source.value("key")).transpose()?
-            }
-        };
+        let key = keys::of_model(model, environment)?;
         let is_used = |secret: &&String| {
             let mut headers = model.headers.values();
             headers.any(|value| value.contains(secret.as_str()))
@@ -216,11 +212,6 @@ impl Configured {
 
 fn value_of(environment: &Environment, name: &str) -> Option<String> {
     environment.get_set(name)?.to_str().map(str::to_owned)
-}
-
-/// Returns whether a pattern matches the name of a table.
-fn matches(pattern: &str, name: &str) -> bool {
-    for_name(&[(pattern.to_owned(), ())], name).is_some()
 }
 
 /// Returns the recorded replies of a file as a model server.

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig};
 use crate::server::upstream::{Connection, Upstream, UpstreamCounts};
-use crate::settings::for_name;
+use plaincall_config::for_name;
 
 /// The model servers of a configuration.
 pub(crate) struct Routes {

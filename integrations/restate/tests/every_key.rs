@@ -1,0 +1,55 @@
+//! One configuration for all commands: the worker reads a file with every key.
+
+use plaincall_testkit::model_server::{ModelServer, Script};
+use serde_json::json;
+
+use crate::setting::{Setting, configured};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_worker_reads_every_key() {
+    let replies = ["Hello.", "Hello again."].map(|text| Script::stream(&[text], "stop"));
+    let model = ModelServer::start(replies.into()).await;
+    let text = include_str!("../../../testing/every_key.toml");
+    // Variables of these names are always set.
+    let text = text.replace("{url}", &model.url());
+    let text = text
+        .replace("${TEAM}", "${PATH}")
+        .replace("\"KEY\"", "\"PATH\"");
+    let mut setting = Setting::new("").await;
+    let directory = setting.directory.path().to_owned();
+    std::fs::write(directory.join("key"), "key-of-the-file\n").unwrap();
+    std::fs::write(directory.join("replies.jsonl"), "\"A recorded reply.\"\n").unwrap();
+    for (name, expected) in [
+        ("full", "Hello."),
+        ("tiny-1", "Hello again."),
+        ("recorded", "A recorded reply."),
+    ] {
+        let options = configured(&directory, &text, name);
+        setting.restart_program(&options.each_ref().map(String::as_str));
+        setting.api().register(setting.port).await;
+        let question = json!({ "message": "Hello?" });
+        let (status, answer) = setting.api().call(name, "ask", &question).await;
+        assert_eq!(status, 200, "{answer}");
+        assert!(answer.contains(expected), "{name}: {answer}");
+    }
+    let requests = model.seen().requests;
+    let (head, body) = (&requests[0].head, requests[0].json());
+    assert!(
+        head.contains("authorization: bearer key-of-the-file"),
+        "{head}"
+    );
+    assert!(head.contains("x-team: of "), "{head}");
+    assert_eq!(
+        (
+            &body["model"],
+            &body["temperature"],
+            &body["max_tokens"],
+            &body["top_k"]
+        ),
+        (&json!("small"), &json!(0.5), &json!(9), &json!(3))
+    );
+    let system = body["messages"][0]["content"].as_str().unwrap();
+    assert!(system.contains("<<<CALL:"), "{system}");
+    assert_eq!(requests[1].json()["model"], "tiny-1");
+}
