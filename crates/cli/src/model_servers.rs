@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plaincall_agent::http::http::header::{AUTHORIZATION, HeaderValue};
 use plaincall_agent::http::http::{Method, Request};
-use plaincall_agent::http::{Bytes, HttpClient, Waits};
+use plaincall_agent::http::{Bytes, HttpClient, Waits, base_url};
 use plaincall_config::settings::Api;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -65,13 +65,11 @@ impl ModelsRequest {
         client: &HttpClient,
         timeout: Duration,
     ) -> Result<Offer, String> {
-        let (address, query) = match self.url.split_once('?') {
-            Some((address, query)) => (address, format!("?{query}")),
-            None => (self.url.as_str(), String::new()),
-        };
+        let (base, query) = base_url(&self.url)?;
+        let query = query.map_or(String::new(), |query| format!("?{query}"));
         let mut request = Request::new(Bytes::new());
         *request.method_mut() = Method::GET;
-        let address = format!("{}/models{query}", address.trim_end_matches('/'));
+        let address = format!("{base}/models{query}");
         *request.uri_mut() = address
             .parse()
             .map_err(|_| "its address is invalid".to_owned())?;

@@ -198,63 +198,126 @@ const WORDS: [&str; 13] = [
 impl FromStr for DialectOptions {
     type Err = String;
 
-    /// Reads the notation of `spec/README.md`: a syntax, and options after it, separated by blanks.
+    /// Reads the notation of `spec/README.md`: a syntax, and options after it, separated by blanks. A value with blanks is in
+    /// quotes: `start="<< CALL:"`.
     ///
     /// # Errors
     /// Returns a sentence about the first word that is wrong.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (options, _) = Self::of_words(text, &WORDS)?;
+        Ok(options)
+    }
+}
+
+impl DialectOptions {
+    /// Reads the notation with only these words; those with a value end with `=`. Returns the words that are no options of a
+    /// dialect too.
+    ///
+    /// # Errors
+    /// Returns a sentence about the first word that is wrong, given twice, or for the other syntax.
+    pub fn of_words(text: &str, words: &[&str]) -> Result<(Self, Vec<String>), String> {
         let mut options = Self::default();
-        for word in text.split_whitespace() {
+        let (mut further, mut seen) = (Vec::new(), Vec::new());
+        for word in split(text) {
+            if is_open(&word) {
+                return Err(format!("`{word}` has no closing quote"));
+            }
             let (name, value) = match word.split_once('=') {
-                Some((name, value)) => (name, Some(value)),
-                None => (word, None),
+                Some((name, value)) => (format!("{name}="), Some(unquoted(value).to_owned())),
+                None => (word.clone(), None),
             };
-            let syntax = match name {
+            if !words.contains(&name.as_str()) {
+                return Err(unknown(&word, &name, words));
+            }
+            if seen.contains(&name) {
+                return Err(format!("`{name}` is given twice; remove one"));
+            }
+            let syntax = match name.as_str() {
                 "block" => Some(SyntaxChoice::Block),
                 "emoji" => Some(SyntaxChoice::Emoji),
                 "auto" => Some(SyntaxChoice::Auto),
                 _ => None,
             };
-            match (name, value.map(str::to_owned)) {
-                (_, None) if syntax.is_some() => {
+            match (name.as_str(), value) {
+                _ if syntax.is_some() => {
                     if options.syntax.is_some() {
                         return Err(format!("`{word}` is a second syntax; remove one"));
                     }
                     options.syntax = syntax;
                 }
-                ("start", Some(marker)) => options.start_prefix = Some(marker),
-                ("end", Some(marker)) => options.end_prefix = Some(marker),
-                ("arg", Some(marker)) => options.arg_prefix = Some(marker),
-                ("key", Some(key)) => options.key = Some(key),
-                ("reasoning", Some(markers)) => {
-                    let markers = markers.split_once(',');
+                ("start=", value) => options.start_prefix = value,
+                ("end=", value) => options.end_prefix = value,
+                ("arg=", value) => options.arg_prefix = value,
+                ("key=", value) => options.key = value,
+                ("reasoning=", value) => {
+                    let markers = value.as_deref().and_then(|value| value.split_once(','));
                     let markers = markers.ok_or_else(|| {
                         format!("`{word}` has no comma: use `reasoning=OPEN,CLOSE`")
                     })?;
                     options.reasoning = Some(vec![markers.0.to_owned(), markers.1.to_owned()]);
                 }
-                ("anywhere", None) => options.markers = MarkerPlaces::Anywhere,
-                ("strict", None) => options.strict = true,
-                ("self-closing", None) => options.self_closing = true,
-                ("escaped", None) => options.escaped = true,
-                ("in-reasoning", None) => options.in_reasoning = true,
-                (_, value) => return Err(unknown(word, name, value.is_some())),
+                ("anywhere", _) => options.markers = MarkerPlaces::Anywhere,
+                ("strict", _) => options.strict = true,
+                ("self-closing", _) => options.self_closing = true,
+                ("escaped", _) => options.escaped = true,
+                ("in-reasoning", _) => options.in_reasoning = true,
+                _ => further.push(name.clone()),
             }
+            seen.push(name);
         }
-        Ok(options)
+        let (syntax, others) = match options.syntax {
+            Some(SyntaxChoice::Block) => ("emoji", &["strict", "self-closing"][..]),
+            Some(SyntaxChoice::Emoji) => ("block", &["start=", "end=", "arg=", "anywhere"][..]),
+            _ => return Ok((options, further)),
+        };
+        match seen.iter().find(|name| others.contains(&name.as_str())) {
+            Some(name) => Err(format!("`{name}` is for the {syntax} syntax; remove it")),
+            None => Ok((options, further)),
+        }
     }
 }
 
+/// Splits a text at blanks, except in a value in quotes.
+fn split(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for part in text.split(' ') {
+        match words.last_mut() {
+            Some(last) if is_open(last) => {
+                last.push(' ');
+                last.push_str(part);
+            }
+            _ if part.trim().is_empty() => {}
+            _ => words.push(part.trim().to_owned()),
+        }
+    }
+    words
+}
+
+/// Returns whether a word is the beginning of a value in quotes.
+fn is_open(word: &str) -> bool {
+    let value = word
+        .split_once('=')
+        .and_then(|(_, value)| value.strip_prefix('"'));
+    value.is_some_and(|value| !value.ends_with('"'))
+}
+
+fn unquoted(value: &str) -> &str {
+    let inner = value
+        .strip_prefix('"')
+        .and_then(|value| value.strip_suffix('"'));
+    inner.unwrap_or(value)
+}
+
 /// Returns the error for an unknown word.
-fn unknown(word: &str, name: &str, has_value: bool) -> String {
-    let with_value = format!("{name}=");
-    if !has_value && WORDS.contains(&with_value.as_str()) {
-        return format!("`{word}` needs a value: use `{with_value}VALUE`");
+fn unknown(word: &str, name: &str, words: &[&str]) -> String {
+    let bare = name.trim_end_matches('=');
+    if words.contains(&format!("{name}=").as_str()) {
+        return format!("`{word}` needs a value: use `{name}=VALUE`");
     }
-    if has_value && WORDS.contains(&name) {
-        return format!("`{name}` takes no value: use `{name}` instead of `{word}`");
+    if words.contains(&bare) {
+        return format!("`{bare}` takes no value: use `{bare}` instead of `{word}`");
     }
-    let near = did_you_mean(word, WORDS);
-    let words = WORDS.join(" ");
-    format!("unknown option `{word}`{near}; the options of a dialect are {words}")
+    let near = did_you_mean(name, words.iter().copied());
+    let words = words.join(" ");
+    format!("unknown option `{word}`{near}; the options of this dialect are {words}")
 }

@@ -19,6 +19,10 @@ fn the_notation_of_the_specification() {
             "end=a=b arg=@arg: key=k1",
             Dialect::block().end("a=b").arg("@arg:").keyed("k1"),
         ),
+        (
+            "start=\"<< CALL  \" end=<<END",
+            Dialect::block().start("<< CALL  ").end("<<END"),
+        ),
         ("emoji self-closing", Dialect::emoji().self_closing()),
         (
             "auto reasoning=<t>,</t> in-reasoning",
@@ -36,9 +40,17 @@ fn errors_of_the_notation() {
         ("blok", "unknown option `blok`; did you mean `block`?"),
         (
             "leading",
-            "the options of a dialect are block emoji auto start=",
+            "the options of this dialect are block emoji auto start=",
         ),
         ("block emoji", "`emoji` is a second syntax; remove one"),
+        ("start=<< start=>>", "`start=` is given twice; remove one"),
+        ("block block", "`block` is given twice; remove one"),
+        ("emoji end=<<", "`end=` is for the block syntax; remove it"),
+        (
+            "strict block",
+            "`strict` is for the emoji syntax; remove it",
+        ),
+        ("start=\"a b", "has no closing quote"),
         ("key", "`key` needs a value: use `key=VALUE`"),
         (
             "strict=yes",

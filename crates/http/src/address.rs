@@ -1,4 +1,7 @@
-//! Checks URLs of model servers.
+//! URLs of model servers.
+
+/// The paths after a base URL, which documents of servers often show with it.
+const ENDPOINTS: [&str; 3] = ["/chat/completions", "/responses", "/messages"];
 
 /// Checks the URL of a model server: `http://` or `https://` and a host, without a user name or a password.
 ///
@@ -37,4 +40,29 @@ pub fn check_address(url: &str) -> Result<(), String> {
             "{shown}: expected an address that begins with http:// or https://, such as http://localhost:11434/v1"
         )),
     }
+}
+
+/// Returns the base URL of a model server, and its query, which may contain a key. The URL of an endpoint, such as
+/// `/chat/completions`, counts as its base. The fragment and trailing slashes are dropped.
+///
+/// # Errors
+/// Returns a message about an [invalid address](check_address).
+///
+/// ```
+/// # use plaincall_http::base_url;
+/// let (base, query) = base_url("https://a.example/v1/chat/completions?version=1")?;
+/// assert_eq!((base, query), ("https://a.example/v1", Some("version=1")));
+/// # Ok::<(), String>(())
+/// ```
+pub fn base_url(url: &str) -> Result<(&str, Option<&str>), String> {
+    check_address(url)?;
+    let url = url.split('#').next().unwrap_or_default();
+    let (base, query) = match url.split_once('?') {
+        Some((base, query)) => (base, Some(query)),
+        None => (url, None),
+    };
+    let base = base.trim_end_matches('/');
+    let endpoint = |path: &'static str| base.strip_suffix(path);
+    let base = ENDPOINTS.into_iter().find_map(endpoint).unwrap_or(base);
+    Ok((base.trim_end_matches('/'), query))
 }

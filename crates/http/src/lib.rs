@@ -14,7 +14,7 @@ mod error;
 mod rejections;
 mod response;
 
-pub use address::check_address;
+pub use address::{base_url, check_address};
 pub use client::{HttpClient, HttpSettings, Proxy};
 pub use connect::check_certificates;
 pub use error::{HttpError, HttpErrorKind, causes};

@@ -9,7 +9,7 @@ use plaincall_http::http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT,
 };
 use plaincall_http::http::request::Builder;
-use plaincall_http::{HttpClient, HttpResponse, HttpSettings, Waits, check_address};
+use plaincall_http::{HttpClient, HttpResponse, HttpSettings, Waits, base_url};
 use plaincall_wire::{Json, Unknown};
 use url::Url;
 
@@ -263,17 +263,11 @@ fn secret_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((name, value))
 }
 
-/// The base URL of a server.
+/// The base URL of a server, with its query.
 fn base(url: &str) -> Result<Url, String> {
-    check_address(url)?;
-    let shown = url.split(['?', '#']).next().unwrap_or_default();
-    let mut base: Url = url.parse().map_err(|error| format!("{shown}: {error}"))?;
-    base.set_fragment(None);
-    // The full URL of an endpoint, as documents show it.
-    let path = base.path().trim_end_matches('/');
-    let path = path.strip_suffix("/chat/completions").unwrap_or(path);
-    let path = path.strip_suffix("/messages").unwrap_or(path).to_owned();
-    base.set_path(&path);
+    let (shown, query) = base_url(url)?;
+    let mut base: Url = shown.parse().map_err(|error| format!("{shown}: {error}"))?;
+    base.set_query(query);
     Ok(base)
 }
 

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use plaincall_config::settings::{Constrain, Model, Reasoning, Syntax};
-use plaincall_config::{DialectOptions, MarkerPlaces, SyntaxChoice};
+use plaincall_config::{DialectOptions, SyntaxChoice};
 use plaincall_syntax::Dialect;
 
 use crate::status::Failure;
@@ -15,7 +15,7 @@ use crate::status::Failure;
 pub(crate) struct DialectOption {
     /// The dialect: `block`, `emoji` or `auto` (the syntax of the first call), and options after it, separated by blanks.
     ///
-    /// The options are those of spec/README.md: `start=`, `end=` and `arg=` set the markers of the block syntax; `anywhere`
+    /// A value with blanks is in quotes. The options are those of spec/README.md: `start=`, `end=` and `arg=` set the markers of the block syntax; `anywhere`
     /// recognizes them anywhere in a line; `strict` accepts only the canonical form of the emoji marker; `self-closing` accepts
     /// ` /]` as the end of an emoji call without a body; with `escaped`, a backslash before the last character of a marker makes
     /// it content; `key=` is part of every marker; `reasoning=OPEN,CLOSE` sets the markers around reasoning; `in-reasoning`
@@ -56,6 +56,19 @@ impl ReplyDialect {
     }
 }
 
+/// The words of a dialect that a model is taught.
+const TAUGHT: [&str; 9] = [
+    "block",
+    "emoji",
+    "start=",
+    "end=",
+    "arg=",
+    "self-closing",
+    "keyed",
+    "reasoning=",
+    "in-reasoning",
+];
+
 /// The dialect that a model is taught, as settings of a model.
 #[derive(Clone, Debug)]
 pub(crate) struct TaughtDialect(Model);
@@ -64,29 +77,11 @@ impl FromStr for TaughtDialect {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let is_keyed = |word: &&str| *word == "keyed";
-        let keyed = text.split_whitespace().any(|word| is_keyed(&word));
-        let rest: Vec<&str> = text.split_whitespace().filter(|it| !is_keyed(it)).collect();
-        let options: DialectOptions = rest.join(" ").parse()?;
-        let syntax = match options.syntax {
-            None => None,
-            Some(SyntaxChoice::Block) => Some(Syntax::Block),
-            Some(SyntaxChoice::Emoji) => Some(Syntax::Emoji),
-            Some(SyntaxChoice::Auto) => {
-                return Err("a model is taught one syntax: `block` or `emoji`".to_owned());
-            }
-        };
-        let for_reading = [
-            ("anywhere", options.markers == MarkerPlaces::Anywhere),
-            ("strict", options.strict),
-        ];
-        if let Some((word, _)) = for_reading.iter().find(|(_, is_set)| *is_set) {
-            return Err(format!("`{word}` is for reading a text"));
-        }
-        if options.key.is_some() {
-            let message = "each conversation has its own key; use `keyed` without a value";
-            return Err(message.to_owned());
-        }
+        let (options, further) = DialectOptions::of_words(text, &TAUGHT)?;
+        let syntax = options.syntax.map(|syntax| match syntax {
+            SyntaxChoice::Emoji => Syntax::Emoji,
+            _ => Syntax::Block,
+        });
         let reasoning = options.reasoning.and_then(|it| it.try_into().ok());
         Ok(Self(Model {
             syntax,
@@ -94,7 +89,7 @@ impl FromStr for TaughtDialect {
             end_prefix: options.end_prefix,
             arg_prefix: options.arg_prefix,
             self_closing: options.self_closing.then_some(true),
-            keyed: keyed.then_some(true),
+            keyed: (!further.is_empty()).then_some(true),
             reasoning: reasoning.map(Reasoning::Between),
             in_reasoning: options.in_reasoning.then_some(true),
             ..Model::default()
@@ -122,7 +117,7 @@ pub(crate) struct TeachingOptions {
     ///
     /// The options are `start=`, `end=` and `arg=` for the markers of the block syntax; `self-closing`, which accepts ` /]` as
     /// the end of an emoji call without a body; `keyed`, which adds a random key to the markers of each conversation, so that
-    /// untrusted text cannot contain a valid call; and `reasoning=OPEN,CLOSE` and `in-reasoning`.
+    /// untrusted text cannot contain a valid call; and `reasoning=OPEN,CLOSE` and `in-reasoning`. A value with blanks is in quotes.
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<TaughtDialect>,
 
@@ -162,16 +157,19 @@ mod tests {
         let expected = (Some(Syntax::Emoji), ["<t>".into(), "</t>".into()]);
         assert_eq!((model.syntax, model.reasoning().unwrap()), expected);
         for (text, words) in [
-            ("auto", "one syntax: `block` or `emoji`"),
-            ("key=k1", "use `keyed` without a value"),
-            ("anywhere", "`anywhere` is for reading a text"),
+            ("auto", "the options of this dialect are block emoji start="),
+            ("key=k1", "unknown option `key=k1`"),
+            ("keyd", "did you mean `keyed`?"),
+            ("anywhere", "unknown option `anywhere`"),
+            ("keyed keyed", "`keyed` is given twice"),
+            ("emoji start=<<<", "`start=` is for the block syntax"),
             ("emoj", "did you mean `emoji`?"),
         ] {
             let error = text.parse::<TaughtDialect>().unwrap_err();
             assert!(error.contains(words), "{error}");
         }
-        let taught: TaughtDialect = "emoji start=<<<".parse().unwrap();
-        let error = taught.apply_to(&Model::default()).unwrap_err();
+        let taught: TaughtDialect = "start=<<<".parse().unwrap();
+        let error = taught.apply_to(&model).unwrap_err();
         assert!(error.message().contains("a marker of the block syntax"));
     }
 }

@@ -301,7 +301,8 @@ async fn key_headers_are_passed_with_the_key() {
         let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
         let gateway = TestGateway::before(&server, |config| {
             config.keys = key.map(str::to_owned).into_iter().collect();
-            config.upstream = Upstream::http(server.url(), own.map(str::to_owned));
+            let url = format!("{}/chat/completions", server.url());
+            config.upstream = Upstream::http(url, own.map(str::to_owned));
         })
         .await;
         let asked = gateway.client.post(gateway.url("/v1/chat/completions"));

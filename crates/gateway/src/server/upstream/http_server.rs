@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use hyper::body::Incoming;
-use plaincall_http::{HttpClient, HttpSettings, check_address, check_certificates};
+use plaincall_http::{HttpClient, HttpSettings, base_url, check_certificates};
 
 use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig, Retries, is_valid_key};
@@ -162,17 +162,17 @@ fn further(headers: &[(String, String)]) -> Result<HeaderMap, ConfigError> {
     Ok(map)
 }
 
-/// Checks a base URL and removes trailing slashes.
+/// Checks a base URL. It has no query, which could contain a key that an answer quotes.
 fn base(url: &str) -> Result<String, String> {
-    check_address(url)?;
-    let uri: Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
-    if uri.query().is_some() || url.contains('#') {
+    let (base, query) = base_url(url)?;
+    let uri: Uri = base.parse().map_err(|error| format!("{base}: {error}"))?;
+    if query.is_some() {
         return Err(format!(
-            "{url}: a base URL cannot contain `?` or `#`; paths such as /chat/completions are appended to it"
+            "{base}: the base URL of a model server cannot contain `?` here; put keys in `key_env` or `headers`"
         ));
     }
     if uri.scheme_str() == Some("https") {
         check_certificates().map_err(|error| error.to_string())?;
     }
-    Ok(url.trim_end_matches('/').to_owned())
+    Ok(base.to_owned())
 }
