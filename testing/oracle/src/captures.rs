@@ -37,8 +37,8 @@ pub fn of_the_specification() -> Vec<Capture> {
     read.map(capture).collect()
 }
 
-/// The transcripts of `examples/` and what the command line is fed in its tests, each in the dialect that its options
-/// name, plain and escaped.
+/// The transcripts of `examples/`, what the command line is fed in its tests, and recorded replies of a real model, each in the dialect
+/// that its options name, plain and escaped.
 ///
 /// # Panics
 /// When a file cannot be read.
@@ -66,6 +66,17 @@ pub fn transcripts() -> Vec<Capture> {
                 fed.to_owned()
             };
             captures.push(capture(place(&file), &fed, &of_options(options)));
+        }
+    }
+    // Replies of a real model.
+    let recordings = root().join("testing/testkit/recordings");
+    for file in files(&recordings, &["jsonl"]) {
+        let lines = text(&file);
+        for (number, line) in (1..).zip(lines.lines()) {
+            let recorded: Value = serde_json::from_str(line).unwrap_or_default();
+            let of = |key: &str| recorded[key].as_str().unwrap_or_default();
+            let place = format!("{}:{number}", place(&file));
+            captures.push(capture(place, of("reply"), &of_words(of("syntax"))));
         }
     }
     captures

@@ -4,6 +4,7 @@ mod digits;
 mod grammar;
 mod history;
 mod json_streams;
+mod real_replies;
 mod reply_reader;
 mod spec;
 mod untrusted;
