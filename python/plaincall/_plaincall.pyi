@@ -607,8 +607,10 @@ class TokenCount:
     @property
     def request(self) -> tuple[str, bytes] | None:
         """The target and the body of the next request to the model server, or `None` if no answer is needed any more."""
-    def answer(self, answer: bytes) -> None:
-        """Takes the model server's answer to the request, unless it is an error."""
+    def feed(self, chunk: bytes) -> bool:
+        """Takes the next bytes of the model server's answer to the request, unless it is an error. Returns whether to read on."""
+    def end(self) -> None:
+        """Ends the answer."""
     @property
     def response(self) -> ErrorResponse:
         """The response to the client."""

@@ -87,16 +87,15 @@ class Exchange:
     def _count(self, count: TokenCount) -> Generator[Any, Any, None]:
         """Asks the model server for a number of tokens. If it cannot count them, the number is an estimate."""
         while (asked := count.request) is not None:
-            body = []
             try:
                 upstream = yield self._request(*asked)
                 if not upstream.is_success:
                     break
-                while (chunk := (yield READ_ON)) is not None:
-                    body.append(chunk)
+                while (chunk := (yield READ_ON)) is not None and count.feed(chunk):
+                    pass
             except self.translation.http.RequestError:
                 break
-            count.answer(b"".join(body))
+            count.end()
         yield None
         yield count.response
 

@@ -90,7 +90,8 @@ class Middleware:
             await self.app(_app_scope(scope, headers, *asked), answer.input, answer.take)
             if not (answer.is_complete and 200 <= answer.status < 300):
                 break
-            count.answer(b"".join(answer.body))
+            count.feed(b"".join(answer.body))
+            count.end()
         await _send_response(send, count.response)
 
 

@@ -228,9 +228,14 @@ impl TokenCount {
         Some((path, PyBytes::new(py, &body)))
     }
 
-    /// Takes the model server's answer to the request, unless it is an error.
-    fn answer(&self, py: Python<'_>, answer: &[u8]) {
-        released(py, answer.len(), || self.count().answer(answer));
+    /// Takes the next bytes of the model server's answer to the request, unless it is an error. Returns whether to read on.
+    fn feed(&self, chunk: &[u8]) -> bool {
+        self.count().feed(chunk)
+    }
+
+    /// Ends the answer.
+    fn end(&self, py: Python<'_>) {
+        released(py, usize::MAX, || self.count().end());
     }
 
     /// The response to the client.

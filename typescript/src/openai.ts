@@ -222,10 +222,10 @@ class Translation {
       for (;;) {
         const next = perform<{ target: string; body: string } | null>(this.core, { countRequest: { object } });
         if (next === null) break;
-        const answer = await answerOf(send(next.body, next.target));
+        const isAnswered = await answered(send(next.body, next.target), (chunk) => perform(this.core, { countFeed: { object } }, chunk));
         signal?.throwIfAborted();
-        if (answer === undefined) break;
-        this.core.performRaw(operation({ countAnswer: { object } }), answer);
+        if (!isAnswered) break;
+        this.core.performRaw(operation({ countEnd: { object } }));
       }
       return toResponse(perform(this.core, { countResponse: { object } }));
     } finally {
@@ -363,14 +363,21 @@ class Exchange {
   }
 }
 
-/** Returns the body of an answer, or undefined if it is an error or does not arrive. */
-async function answerOf(sent: Promise<Response>): Promise<Uint8Array | undefined> {
+/** Reads an answer as far as `feed` wants. Returns whether there is one that is not an error. */
+async function answered(sent: Promise<Response>, feed: (chunk: Uint8Array) => boolean): Promise<boolean> {
   try {
     const answer = await sent;
-    if (answer.ok) return new Uint8Array(await answer.arrayBuffer());
-    await answer.body?.cancel();
-  } catch {}
-  return undefined;
+    const reader = answer.body?.getReader();
+    for (let isOpen = answer.ok; isOpen && reader !== undefined; ) {
+      const { done, value } = await reader.read();
+      if (done) return true;
+      isOpen = feed(value);
+    }
+    await reader?.cancel();
+    return answer.ok;
+  } catch {
+    return false;
+  }
 }
 
 const DONE: { done: boolean; value?: Uint8Array | undefined } = { done: true };

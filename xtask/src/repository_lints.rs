@@ -20,10 +20,10 @@ const CODE_LINES: usize = 600;
 const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 13_150),
     ("call", 27_115),
-    ("cli", 20_610),
-    ("config", 4_180),
+    ("cli", 20_630),
+    ("config", 4_240),
     ("gateway", 15_620),
-    ("http", 880),
+    ("http", 910),
     ("plaincall", 13_820),
     ("plan", 2_490),
     ("probe", 3_850),

@@ -210,8 +210,8 @@ impl FromStr for DialectOptions {
 }
 
 impl DialectOptions {
-    /// Reads the notation with only these words; those with a value end with `=`. Returns the words that are no options of a
-    /// dialect too.
+    /// Reads the notation with only these words; those with a value end with `=`. Also returns the words that
+    /// a dialect of a text does not have.
     ///
     /// # Errors
     /// Returns a sentence about the first word that is wrong, given twice, or for the other syntax.

@@ -66,6 +66,7 @@ use crate::server::known_prompts::KnownPrompts;
 pub use crate::server::local::{LocalModel, ResponseFuture};
 use crate::server::long_reads::LongReads;
 use crate::server::metrics::Metrics;
+pub use crate::server::origins::check as check_origin;
 pub use crate::server::replay::Replay;
 pub use crate::server::report::{Contents, Observer, Report};
 use crate::server::upstream::Routes;

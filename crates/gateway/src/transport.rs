@@ -28,6 +28,8 @@ const EVENT_STREAM: &str = "text/event-stream";
 const CONTENT_TYPE: &str = "content-type";
 /// The maximum length of the body of an error that is read, in bytes.
 const MAX_ERROR: usize = 64 << 10;
+/// The maximum size of an answer about tokens, which may list all of them.
+const MAX_COUNT: usize = 16 << 20;
 /// The headers of an answer that another body makes wrong, in addition to `content-*`.
 const OF_ANSWER: [&str; 15] = [
     "accept-ranges",
@@ -159,6 +161,8 @@ pub enum Next {
 pub struct CountTokens {
     count: TokenCount,
     base: String,
+    /// The answer so far.
+    answer: Vec<u8>,
 }
 
 /// Returns the last value of a header.
@@ -325,6 +329,7 @@ impl Transport {
             return Ask::CountTokens(Box::new(CountTokens {
                 count: TokenCount::new(asked.body()),
                 base: paths::server_base(base).to_owned(),
+                answer: Vec::new(),
             }));
         }
         // The query of another API is not one of chat completions.
@@ -473,7 +478,11 @@ impl Asked {
         let bytes = self.exchange.take();
         match end {
             AskEnd::Done => (bytes, Next::Done),
-            AskEnd::Again => (bytes, Next::Again),
+            AskEnd::Again => {
+                // If the next request has no answer, its error has no headers of this one.
+                self.headers.clear();
+                (bytes, Next::Again)
+            }
             AskEnd::Refused(error) => {
                 // Before any output, the error is the response, not an event.
                 let bytes = if self.exchange.has_begun() {
@@ -505,9 +514,20 @@ impl CountTokens {
         Some((format!("{}{path}", self.base), body))
     }
 
-    /// Takes the model server's answer to the request, unless it is an error.
-    pub fn answer(&mut self, answer: &[u8]) {
-        self.count.answer(answer);
+    /// Takes the next bytes of the model server's answer to the request, unless it is an error. Returns whether to read on.
+    pub fn feed(&mut self, chunk: &[u8]) -> bool {
+        let is_short = self.answer.len() + chunk.len() <= MAX_COUNT;
+        if is_short {
+            self.answer.extend_from_slice(chunk);
+        } else {
+            self.answer.clear();
+        }
+        is_short
+    }
+
+    /// Ends the answer. One that was too long counts as unreadable.
+    pub fn end(&mut self) {
+        self.count.answer(&std::mem::take(&mut self.answer));
     }
 
     /// Returns the response to the client.

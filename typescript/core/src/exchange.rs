@@ -50,8 +50,10 @@ pub(crate) enum ExchangeOperation {
     ConnectionError { object: u32, error: String },
     /// Returns the next request of a count of tokens.
     CountRequest { object: u32 },
-    /// Takes the answer to it, which is the text.
-    CountAnswer { object: u32 },
+    /// Takes the next bytes of the answer to it, which are the text. Returns whether to read on.
+    CountFeed { object: u32 },
+    /// Ends the answer to it.
+    CountEnd { object: u32 },
     /// Returns the response of a count of tokens.
     CountResponse { object: u32 },
 }
@@ -170,8 +172,12 @@ impl ExchangeOperation {
                 });
                 write(&mut state.output, &view)
             }
-            Self::CountAnswer { object } => {
-                state.count(object)?.answer(text);
+            Self::CountFeed { object } => {
+                let reads_on = state.count(object)?.feed(text);
+                write(&mut state.output, &reads_on)
+            }
+            Self::CountEnd { object } => {
+                state.count(object)?.end();
                 Ok(())
             }
             Self::CountResponse { object } => {

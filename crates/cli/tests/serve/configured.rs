@@ -31,7 +31,7 @@ fn errors_of_the_configuration() {
         ),
         (
             "[serve]\ncors = ['https://a/']\n[models.a]\nurl = 'http://a/v1'",
-            "",
+            "config.toml:2:9",
             "did you mean https://a?",
         ),
         (

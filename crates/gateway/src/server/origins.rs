@@ -23,7 +23,11 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
      x-plaincall-token-count,x-plaincall-rescued",
 );
 
-pub(super) fn check(origin: &str) -> Result<(), String> {
+/// Checks an origin of [`GatewayConfig::origins`](crate::GatewayConfig::origins).
+///
+/// # Errors
+/// Returns a message with the fix if it is neither a scheme and a host nor `*`.
+pub fn check(origin: &str) -> Result<(), String> {
     let uri = origin.parse::<Uri>().ok().filter(|uri| {
         uri.scheme().is_some()
             && uri

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use plaincall_config::settings::{Api, KeySource, Model, Serve, measured_models};
 use plaincall_config::{Location, child, for_name, matches};
+use plaincall_gateway::server::check_origin;
 use plaincall_gateway::{GatewayConfig, ModelSettings, Replay, Secret, Upstream};
 
 use crate::commands::serve::{CLIENT_KEYS, ServeOptions, UPSTREAM_KEY, limits};
@@ -56,6 +57,11 @@ impl Configured {
             }
         }
         problems.extend(configured.expand(environment));
+        let origins = (0..).zip(&configured.serve.cors);
+        problems.extend(origins.filter_map(|(index, origin)| {
+            let message = check_origin(origin).err()?;
+            Some((Location::value(format!("/serve/cors/{index}")), message))
+        }));
         configuration.report(&problems, false)?;
         Ok(configured)
     }

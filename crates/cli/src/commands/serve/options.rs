@@ -62,7 +62,7 @@ pub(crate) struct ServeOptions {
 
     /// A file with client keys, one per line. Default: `keys_file` in `[serve]`, else the variable `PLAINCALL_KEYS` (keys
     /// separated by commas).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = keys_file)]
     pub(crate) keys: Option<PathBuf>,
 
     /// Allow other machines to connect without a key, under any host name.
@@ -102,6 +102,14 @@ impl ServeOptions {
         }
         layer
     }
+}
+
+fn keys_file(text: &str) -> Result<PathBuf, String> {
+    // SIGHUP reads it again.
+    if text == "-" {
+        return Err("keys cannot be read from standard input; name a file, or set the variable PLAINCALL_KEYS".to_owned());
+    }
+    Ok(text.into())
 }
 
 fn address(text: &str) -> Result<SocketAddress, String> {
