@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The groups that a nightly run has. Each `.ci/run` has one of them, by the date.
-const NIGHTLY: [&str; 8] = [
+const NIGHTLY: [&str; 9] = [
     "fuzz",
     "engine-plugins",
     "spark",
@@ -21,6 +21,16 @@ const NIGHTLY: [&str; 8] = [
     "all-engine-texts",
     "all-splits",
     "long-soak",
+    "real-model",
+];
+
+/// The questions and arms of the nightly group.
+const REAL_MODEL: [&str; 5] = [
+    "--count",
+    "12",
+    "--arms",
+    "block both required",
+    "emoji both required",
 ];
 
 /// Runs formatting, lints and the ordinary tests: what needs only Rust.
@@ -111,6 +121,7 @@ fn all(profile: &'static str) -> Vec<Job> {
         soak("soak", "24".to_owned()),
         soak("long-soak", "300".to_owned()),
         fuzz::job(),
+        python_package::model("real-model", REAL_MODEL.map(str::to_owned).to_vec()),
     ]);
     let more = [
         inspector::jobs(),

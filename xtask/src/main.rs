@@ -67,6 +67,7 @@ cargo xtask TASK
   bench parsers compare the parser with other parsers of tool calls, which it installs
   bench python  compare the Python package with the parsers of vLLM and SGLang, which it installs: [--rounds N] [--seconds S]
   bench npm     compare the npm package with other parsers in JavaScript, which it installs, and with a native addon
+  model         ask a real model questions that no one here wrote; passes its arguments on to testing/testkit/model/measure.py
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
   dist          build what a release publishes into target/dist, for x86-64 Linux, with the profile `dist`
   installed dist  build it, install each file in a clean environment, and run the first example
@@ -109,6 +110,7 @@ fn main() -> ExitCode {
         ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
         ["bench", "parsers"] => bench_parsers(&root),
         ["bench", "python", rest @ ..] => slow(python_package::bench(owned(rest))),
+        ["model", rest @ ..] => slow(python_package::model("model", owned(rest))),
         ["bench", "npm"] => slow(npm::bench()),
         // `parsers` takes no arguments.
         ["bench", rest @ ..] if rest.first() != Some(&"parsers") => bench(rest),

@@ -49,6 +49,27 @@ pub(crate) fn bench(arguments: Vec<String>) -> Job {
     })
 }
 
+/// Returns the job of a group that asks a real model with `testing/testkit/model`.
+pub(crate) fn model(group: &'static str, arguments: Vec<String>) -> Job {
+    job(group, "a real model", 600, move || {
+        let folder = root().join("testing/testkit/model");
+        let mut lists = vec!["requirements.txt"];
+        lists.extend(
+            arguments
+                .iter()
+                .any(|word| word == "gemma3")
+                .then_some("gemma.txt"),
+        );
+        let mut programs = PathBuf::new();
+        for list in lists {
+            programs = install_with(&["--no-deps"], &folder.join(list), "python-model")?;
+        }
+        let mut words = vec!["measure.py"];
+        words.extend(arguments.iter().map(String::as_str));
+        run("model", programs.join("python"), &words, &folder)
+    })
+}
+
 fn job(group: &'static str, name: &str, seconds: u32, work: impl Task) -> Job {
     let job = Job::new(group, name, seconds, move || {
         if dist::packages().is_some() {
@@ -186,7 +207,11 @@ fn install_engines() -> Result<PathBuf, String> {
 
 /// Installs packages and the wheel, and returns the folder of the programs.
 fn install(requirements: &Path, folder: &str) -> Result<PathBuf, String> {
-    let programs = python::install(requirements, &target().join(folder))?;
+    install_with(&[], requirements, folder)
+}
+
+fn install_with(options: &[&str], list: &Path, folder: &str) -> Result<PathBuf, String> {
+    let programs = python::install_with(options, list, &target().join(folder))?;
     let packages = dist::packages().ok_or("no wheel was built")?;
     let mut pip = python::pip(&programs, &["--force-reinstall", "--no-deps", "--no-index"]);
     let wheel = packages.folder.join(&packages.library);

@@ -1,6 +1,8 @@
 //! Replies of a real model, SmolLM2-135M-Instruct, to questions of a leaderboard, with and without grammars and examples. They are
 //! read as they were when people looked at them, whole and in pieces.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use plaincall_call::Document;
 use plaincall_call::document::Segment;
 use plaincall_syntax::{Dialect, Syntax};
