@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { plaincallFetch } from "plaincall/openai";
@@ -42,7 +43,7 @@ function modelsOf(text) {
 }
 
 test("every key of a model", async () => {
-  const text = await readFile(new URL("../../testing/every_key.toml", import.meta.url), "utf8");
+  const text = await readFile(join(process.env.ROOT, "testing/every_key.toml"), "utf8");
   const tables = modelsOf(text.replaceAll("{url}", URL_).replace("${TEAM}", "blue"));
   assert.ok("extra" in tables.full && "replay" in tables.recorded);
   for (const settings of Object.values(tables)) {
