@@ -127,7 +127,7 @@ fn of_length((least, most): (usize, Option<usize>), is_value: bool) -> Pattern {
     let any = |least, most: Option<usize>| {
         Pattern::Characters(Characters::any()).repeat(count(least), most.map(count))
     };
-    let of_line = Pattern::Characters(Characters::one_of("\n").not());
+    let of_line = Pattern::Characters(Characters::one_of("\r\n").not());
     match (is_value, least, most) {
         (true, _, Some(most @ ..=SHORT)) => of_line.repeat(count(least), Some(count(most))),
         (true, 1.., _) => {

@@ -56,13 +56,13 @@ fn values_keep_their_limits() {
             &made(json!({"type": "string", "minLength": 2, "maxLength": 4})),
             block,
             &["ab", "é🛠x", "!!!!", "12"],
-            &["", "a", "abcde", "a\r", "\n\n", "a\nb"],
+            &["", "a", "abcde", "a\r", "\n\n", "a\nb", "a\rb"],
         );
         check(
             &made(json!({"type": "string", "minLength": 1})),
             block,
             &["a", "a long text\nof two lines"],
-            &["", "\r", "\n", "\na"],
+            &["", "\r", "\n", "\na", "\r\na"],
         );
         check(
             &made(json!({"type": "string", "minLength": 2, "maxLength": 101})),

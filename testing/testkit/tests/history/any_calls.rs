@@ -333,8 +333,7 @@ fn check(words: &str, calls: &[Sample], texts: &[String]) -> usize {
                     let bound = bound.to_value();
                     let mut given = object;
                     // Null for an optional parameter that cannot be null means absent.
-                    let is_optional =
-                        |name: &str| tool.get(name).is_some_and(|one| !one.required);
+                    let is_optional = |name: &str| tool.get(name).is_some_and(|one| !one.required);
                     given.retain(|name, value| {
                         !value.is_null() || !is_optional(name) || bound.get(name).is_some()
                     });
