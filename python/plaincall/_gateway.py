@@ -51,6 +51,8 @@ class ModelSettings(TypedDict, total=False):
     listed_tools: list[str]
     hidden_tools: list[str]
     description_length: int
+    few_shot: int
+    examples: list[dict[str, Any]]
 
 
 class Settings(ModelSettings, total=False):

@@ -42,6 +42,8 @@ export interface FetchSettings {
   listedTools?: string[] | undefined;
   hiddenTools?: string[] | undefined;
   descriptionLength?: number | undefined;
+  fewShot?: number | undefined;
+  examples?: Record<string, unknown>[] | undefined;
 }
 
 /** The type of the global `fetch`. */

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use plaincall::call::Untrusted;
+use plaincall::call::few_shot::{FewShotExample, ShownCall};
 use plaincall::call::grammar::GrammarError;
 use plaincall::call::prompt::{PromptOptions, SkippedExample};
 use plaincall::syntax::DialectError;
@@ -54,6 +56,8 @@ impl Agent {
                 directory_in: None,
                 retries: Retries::default(),
                 prompt: PromptOptions::new(),
+                examples: Vec::new(),
+                few_shot: 0,
                 transform: None,
                 observers: Vec::new(),
                 known_grammar: KnownGrammar::default(),
@@ -162,6 +166,14 @@ impl Agent {
             Some(key) => settings.dialect.clone().keyed(key),
             None => settings.dialect.clone(),
         };
+        let mut shown = settings.shown_examples(&dialect)?;
+        shown.calls.observe(&Untrusted::new(&*settings.system));
+        let past = log.as_ref().map_or(&[][..], |(log, _)| log.history());
+        let known = past.iter().rev().find_map(|event| match event {
+            RunEvent::Examples(known) => Some(Arc::clone(&known.calls)),
+            _ => None,
+        });
+        let calls: Arc<[ShownCall]> = shown.calls.unknown().cloned().collect();
         let (tools, submissions) = subagent::bound(settings, &dialect)?;
         let run = settings.run(tools).policy(settings.policy);
         let mut run = run.environment(settings.environment.clone());
@@ -179,9 +191,13 @@ impl Agent {
             noted.insert("program".to_owned(), note);
             run = run.log(log).cancel_unfinished().note(noted.into());
         }
-        let run = run.dialect(dialect.clone()).build()?;
+        let mut run = run.dialect(dialect.clone()).build()?;
+        if calls != known.unwrap_or_default() {
+            run.observe_examples(calls);
+        }
         let system = settings.system_message(&dialect)?;
         let mut talk = Conversation::new(Arc::clone(settings), run, dialect, system);
+        talk.history.set_examples(&shown.messages);
         talk.submissions = submissions;
         Ok(talk)
     }
@@ -231,6 +247,14 @@ impl AgentBuilder {
     /// Sets the options of the prompt, such as the limit of the tools' examples of calls.
     pub fn prompt(mut self, options: PromptOptions) -> Self {
         self.settings.prompt = options;
+        self
+    }
+
+    /// Sends at most this many examples as messages before each conversation: of these, and of the tools' own that have a
+    /// question (`spec/prompt.md` 3.3). A call that a model copies from one is held.
+    pub fn few_shot(mut self, examples: Vec<FewShotExample>, most: usize) -> Self {
+        self.settings.examples = examples;
+        self.settings.few_shot = most;
         self
     }
 
@@ -363,7 +387,7 @@ impl AgentBuilder {
     ///
     /// # Errors
     /// Returns an error if the dialect is invalid or automatic, if [`on_no_tool_call`](Self::on_no_tool_call) needs a user or a
-    /// finishing tool that is missing, or if two tools have the same name.
+    /// finishing tool that is missing, if two tools have the same name, or if a few-shot example is invalid.
     pub fn build(mut self) -> Result<Agent, AgentError> {
         #[cfg(feature = "mcp")]
         let servers = self.servers.as_ref();
@@ -398,7 +422,14 @@ impl AgentBuilder {
         if self.settings.dialect.syntax().is_none() {
             return Err(AgentErrorKind::Dialect(DialectError::NoSyntax).into());
         }
+        if self.settings.few_shot > 0 {
+            self.settings.prompt = self.settings.prompt.few_shot();
+        }
         self.settings.system_message(&self.settings.dialect)?;
+        let shown = self.settings.shown_examples(&self.settings.dialect)?;
+        if let Some(invalid) = shown.invalid.first() {
+            return Err(AgentErrorKind::Example(invalid.clone()).into());
+        }
         Ok(Agent {
             settings: Arc::new(self.settings),
         })

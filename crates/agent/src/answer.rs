@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use plaincall::call::ArgumentError;
+use plaincall::call::{ArgumentError, few_shot::InvalidExample};
 use plaincall::syntax::DialectError;
 use plaincall::{RunError, result::StatusCounts};
 use serde::{Deserialize, Serialize};
@@ -114,6 +114,8 @@ pub enum AgentErrorKind {
     Schema(Vec<ArgumentError>),
     /// The settings contradict each other.
     Settings(String),
+    /// A few-shot example is invalid.
+    Example(InvalidExample),
     /// The user could not be asked.
     User(String),
 }
@@ -172,6 +174,7 @@ impl fmt::Display for AgentError {
                 )
             }
             Kind::Settings(problem) => problem,
+            Kind::Example(invalid) => &invalid.to_string(),
             Kind::User(error) => &format!("the user could not be asked: {error}"),
         };
         formatter.write_str(text)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plaincall::call::few_shot::FewShotMessage;
 use plaincall::call::history::{ResultMessage, results};
 use plaincall::syntax::DialectError;
 use plaincall::{CallResult, Dialect};
@@ -18,6 +19,8 @@ const LARGE: usize = 1000;
 pub(crate) struct History {
     dialect: Dialect,
     system: Arc<str>,
+    /// The messages of examples. They are not part of the conversation.
+    examples: Vec<Message>,
     entries: Vec<Entry>,
 }
 
@@ -69,8 +72,21 @@ impl History {
         Self {
             dialect,
             system: system.into(),
+            examples: Vec::new(),
             entries: Vec::new(),
         }
+    }
+
+    pub(crate) fn set_examples(&mut self, messages: &[FewShotMessage]) {
+        let shown = messages.iter().map(|message| {
+            let role = if message.is_of_model {
+                Role::Assistant
+            } else {
+                Role::User
+            };
+            Message::new(role, &*message.text)
+        });
+        self.examples = shown.collect();
     }
 
     pub(crate) fn add_message(&mut self, text: Arc<str>) {
@@ -109,6 +125,7 @@ impl History {
         if !self.system.is_empty() {
             messages.push(Message::new(Role::System, Arc::clone(&self.system)));
         }
+        messages.extend(self.examples.iter().cloned());
         for entry in &self.entries {
             let (role, text) = match entry {
                 Entry::Message(text) | Entry::Results(Results { text, .. }) => (Role::User, text),
@@ -139,7 +156,8 @@ impl History {
                 text
             }
         });
-        let bytes: usize = entries.map(|text| text.len()).sum();
+        let examples = self.examples.iter().map(|message| &message.text);
+        let bytes: usize = entries.chain(examples).map(|text| text.len()).sum();
         (bytes + self.system.len()) as u64
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use plaincall::call::{
     PromptTextBuilder, Trusted,
+    few_shot::{FewShot, FewShotExample, few_shot},
     prompt::{Prompt, PromptOptions, prompt},
 };
 use plaincall::run::RunBuilder;
@@ -45,6 +46,9 @@ pub(crate) struct Settings {
     pub(crate) directory_in: Option<PathBuf>,
     pub(crate) retries: Retries,
     pub(crate) prompt: PromptOptions,
+    /// The few-shot examples, and how many are shown.
+    pub(crate) examples: Vec<FewShotExample>,
+    pub(crate) few_shot: usize,
     pub(crate) transform: Option<Arc<Transform>>,
     pub(crate) observers: Vec<Arc<Observe>>,
     pub(crate) known_grammar: KnownGrammar,
@@ -94,6 +98,12 @@ impl Settings {
         has_tools
             .then(|| prompt(specs, dialect, &self.prompt))
             .transpose()
+    }
+
+    /// The examples that are shown as messages.
+    pub(crate) fn shown_examples(&self, dialect: &Dialect) -> Result<FewShot, DialectError> {
+        let tools: Vec<_> = self.tools.iter().map(Tool::spec).collect();
+        few_shot(&self.examples, &tools, dialect, self.few_shot)
     }
 
     /// The system prompt: how to call tools, their list, and the system text.

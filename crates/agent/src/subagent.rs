@@ -113,14 +113,14 @@ struct Link {
     gate: Arc<dyn Gate>,
 }
 
-/// The gate of a subagent's conversation. Only the text shows that a call may have been meant to end earlier, so the real gate
-/// decides about that here. About everything else it decides in the real run, which also finds echoes.
+/// The gate of a subagent's conversation. Only here it is known that a call may have been meant to end earlier, or is that of an example,
+/// so the real gate decides about that here. About everything else it decides in the real run, which also finds echoes.
 struct SuspectsOnly(Arc<dyn Gate>);
 
 impl Gate for SuspectsOnly {
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
         match &request.held {
-            Some(HeldReason::EndMarker(_)) => self.0.decide(request),
+            Some(HeldReason::EndMarker(_) | HeldReason::Example) => self.0.decide(request),
             _ => Box::pin(ready(Ok(Decision::Allow))),
         }
     }

@@ -53,6 +53,8 @@ pub enum CallError {
     MaybeReasoning(String),
     /// The arguments do not match the tool: all errors that [`bind`](crate::bind()) found.
     Arguments(Vec<ReplyDiagnostic>),
+    /// The call equals one of an example, with values that the conversation does not contain (`spec/prompt.md` 3.3).
+    CopiedExample,
     /// The call has dependencies, but ids are not supported.
     NoDependencies,
     /// The call depends on itself or on calls that wait for it; the message.
@@ -243,6 +245,9 @@ impl fmt::Display for CallError {
                     more => write!(formatter, "; and {more} more"),
                 }
             }
+            Self::CopiedExample => formatter.write_str(
+                "this is the call of an example, and its values are not in this conversation: use the values of the user's question, or answer without a call",
+            ),
             Self::NoDependencies => formatter.write_str(
                 "this call waits for other calls, which is not supported here: remove the dependencies",
             ),

@@ -68,6 +68,7 @@ mod decision;
 mod dialect_options;
 pub mod document;
 pub mod extract;
+pub mod few_shot;
 mod flatten;
 pub mod grammar;
 pub mod history;

@@ -65,7 +65,7 @@ pub fn prompt<'t>(
     needs.extend((tools.len() > 1).then_some(Need::SeveralTools));
     let explains_all = tools.is_empty() || options.every_rule;
     let teaching = Teaching::new(dialect, options, (!explains_all).then_some(needs))?;
-    let examples = Examples::new(&tools, dialect, options.example_bytes);
+    let examples = Examples::new(&tools, dialect, options);
     for group in PromptPart::GROUPS {
         let mut is_first = true;
         for part in group {

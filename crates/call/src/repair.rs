@@ -119,7 +119,9 @@ fn describe(
         CallError::Dependencies(sentence) | CallError::UnknownIds(sentence) => {
             message.problem("", sentence);
         }
-        CallError::NoDependencies => message.own_problem(&error.to_string()),
+        CallError::NoDependencies | CallError::CopiedExample => {
+            message.own_problem(&error.to_string());
+        }
         CallError::DuplicateId(_) => {
             message.problem("", &error.to_string());
             is_unread = true;
@@ -154,9 +156,10 @@ fn describe(
         } | CallError::AfterBrokenStart { .. }
             | CallError::InReasoning(_)
             | CallError::MaybeReasoning(_)
+            | CallError::CopiedExample
     );
     let shown = match (tool, &meant) {
-        // It may be a quotation, so the model is not asked to send it.
+        // It may be a quotation or a copy, so the model is not asked to send it.
         _ if is_quotable => None,
         // Its header is invalid, and the intended one is not known.
         _ if matches!(error, CallError::Dependencies(_) | CallError::UnknownIds(_)) => None,
@@ -194,6 +197,7 @@ fn looks_odd(call: &ToolCall, error: &CallError) -> bool {
         | CallError::Dependencies(_)
         | CallError::UnknownIds(_)
         | CallError::NoDependencies
+        | CallError::CopiedExample
         | CallError::DuplicateId(_)
         | CallError::AfterBrokenStart { .. }
         | CallError::InReasoning(_)

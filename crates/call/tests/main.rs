@@ -11,6 +11,7 @@ mod decimals;
 mod decisions;
 mod definitions;
 mod echo_steps;
+mod few_shot;
 mod ids;
 mod invented;
 mod json_stream;

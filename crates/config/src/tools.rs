@@ -74,6 +74,12 @@ pub struct ExampleTable {
     /// A comment for the model.
     #[serde(default)]
     pub comment: String,
+    /// The question of a person that the call answers. Needs `answer`.
+    #[serde(default)]
+    pub question: Option<String>,
+    /// The answer after the call. Needs `question`.
+    #[serde(default)]
+    pub answer: Option<String>,
 }
 
 /// `retry` of a tool: a number of attempts, or a table that also sets the delays.

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use plaincall_call::Unclosed;
+use plaincall_call::few_shot::FewShotExample;
 use plaincall_call::grammar::Constrain;
 use plaincall_config::matches;
 pub use plaincall_config::settings::{ArgumentMode, ToolMode};
@@ -42,6 +43,10 @@ pub struct ModelSettings {
     pub prompt_budget: PromptBudget,
     /// Whether the model server constrains replies with a grammar.
     pub constrain: Constrain,
+    /// Few-shot examples (`spec/prompt.md` 3.3).
+    pub examples: Vec<FewShotExample>,
+    /// The number of examples that are sent as messages. Default: 0.
+    pub few_shot: usize,
 }
 
 /// The default of [`ModelSettings::repair_rounds`].
@@ -134,6 +139,8 @@ impl From<&Model> for ModelSettings {
                 description_length: length.and_then(|length| length.try_into().ok()),
             },
             constrain: model.constrain.unwrap_or_default().into(),
+            examples: model.examples.clone(),
+            few_shot: model.few_shot(),
         }
     }
 }

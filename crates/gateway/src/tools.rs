@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use plaincall_call::{
     SpecError, ToolLookup as _, ToolSet, ToolSpec,
     definitions::{ChangedTool, read_usable_tools},
+    few_shot::{FewShot, few_shot},
     prompt::{PromptOptions, prompt},
 };
 use plaincall_syntax::{Dialect, DialectError};
@@ -41,6 +42,7 @@ pub(crate) struct ToolPrompt {
     pub(crate) compiled: Arc<CompiledDialect>,
     /// Describes the tools and how to call them. Empty if there are none.
     pub(crate) prompt: Arc<str>,
+    pub(crate) few_shot: Arc<FewShot>,
     /// The number of tools that the settings hide.
     pub(crate) hidden: u64,
     /// The number of examples of calls that the prompt does not contain.
@@ -121,13 +123,17 @@ impl OfferedTools {
         // The lock is not held meanwhile.
         let compiled = CompiledDialect::new(settings, key.as_deref())?;
         let budget = &settings.prompt_budget;
-        let (prompt, skipped_examples) = match settings.mode {
-            ToolMode::Text => self.prompt(settings, &compiled.prompt_dialect, one_call)?,
-            ToolMode::Native => (String::new(), 0),
+        let ((prompt, skipped), few_shot) = match settings.mode {
+            ToolMode::Text => (
+                self.prompt(settings, &compiled.prompt_dialect, one_call)?,
+                self.few_shot(settings, &compiled.prompt_dialect)?,
+            ),
+            ToolMode::Native => ((String::new(), 0), FewShot::default()),
         };
         let new = ToolPrompt {
             prompt: prompt.into(),
-            skipped_examples,
+            skipped_examples: skipped + few_shot.invalid.len() as u64,
+            few_shot: Arc::new(few_shot),
             hidden: match settings.mode {
                 ToolMode::Text => {
                     self.iter().filter(|tool| !budget.lists(&tool.name)).count() as u64
@@ -161,8 +167,10 @@ impl OfferedTools {
         if one_call {
             options = options.one_call();
         }
-        let is_listed = |tool: &&ToolSpec| self.is_listed(&tool.name, settings);
-        let listed: Vec<&ToolSpec> = self.iter().filter(is_listed).collect();
+        if settings.few_shot > 0 {
+            options = options.few_shot();
+        }
+        let listed = self.listed(settings);
         // A later message may introduce the others.
         if listed.len() < self.tools.iter().len() {
             options = options.every_rule();
@@ -170,6 +178,24 @@ impl OfferedTools {
         let prompt = prompt(listed, dialect, &options)?;
         let skipped = prompt.skipped_examples().len() as u64;
         Ok((prompt.text().trim_end().to_owned(), skipped))
+    }
+
+    /// Returns the examples that are sent as messages.
+    fn few_shot(
+        &self,
+        settings: &ModelSettings,
+        dialect: &Dialect,
+    ) -> Result<FewShot, DialectError> {
+        if self.is_empty() || settings.few_shot == 0 {
+            return Ok(FewShot::default());
+        }
+        let listed = self.listed(settings);
+        few_shot(&settings.examples, &listed, dialect, settings.few_shot)
+    }
+
+    fn listed(&self, settings: &ModelSettings) -> Vec<&ToolSpec> {
+        let is_listed = |tool: &&ToolSpec| self.is_listed(&tool.name, settings);
+        self.iter().filter(is_listed).collect()
     }
 
     /// Returns whether the prompt lists this tool.

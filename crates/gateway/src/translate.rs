@@ -8,6 +8,7 @@ pub(crate) mod native;
 
 use std::collections::HashSet;
 
+use plaincall_call::few_shot::{FewShot, ShownCalls};
 use plaincall_call::{Untrusted, prompt::tool_entry};
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;
@@ -113,13 +114,18 @@ pub fn translate<'r>(
         ArgumentMode::Checked
     };
     let may_repair = arguments == ArgumentMode::Checked && choice != Choice::None;
-    let texts = (is_keyed || may_repair).then(|| Texts::of(&request));
+    let needs_texts = is_keyed || may_repair || settings.few_shot > 0;
+    let texts = needs_texts.then(|| Texts::of(&request));
     let known = texts.as_ref().filter(|_| is_keyed);
     let key = known.map(|texts| key(&request, texts, secret));
-    let untrusted = texts.filter(|_| may_repair).map(Texts::into_untrusted);
     let one_call = request.parallel_tool_calls == Some(false);
     let prompt = offer.tool_prompt(settings, key, one_call);
     let prompt = prompt.map_err(|error| GatewayError::settings(&error))?;
+    let mut examples = prompt.few_shot.calls.clone();
+    for text in texts.iter().flat_map(Texts::not_of_model) {
+        examples.observe(&Untrusted::new(text));
+    }
+    let untrusted = texts.filter(|_| may_repair).map(Texts::into_untrusted);
     let taken = ids(&request);
     let translated = translate_messages(&mut request, settings, secret, &prompt, &offer, &choice);
     translated.map_err(|error| GatewayError::settings(&error))?;
@@ -127,6 +133,7 @@ pub fn translate<'r>(
     let plan = ReplyPlan {
         compiled: prompt.compiled,
         untrusted: untrusted.unwrap_or_default().into(),
+        examples,
         counts: Counts {
             hidden_tools: prompt.hidden,
             skipped_examples: prompt.skipped_examples,
@@ -170,6 +177,7 @@ pub(crate) fn plain_plan(
     Ok(ReplyPlan {
         compiled: prompt.compiled,
         untrusted: std::sync::Arc::default(),
+        examples: ShownCalls::default(),
         counts: Counts::default(),
         secret: secret.clone(),
         offer,
@@ -205,6 +213,7 @@ fn translate_messages(
     if !offer.is_empty() {
         add_to_system(&mut messages, &prompt.prompt);
     }
+    add_examples(&mut messages, &prompt.few_shot);
     // A server that enforces `response_format` would prevent calls.
     let form = if offer.is_empty() || *choice == Choice::None {
         None
@@ -251,6 +260,24 @@ fn unlisted(
         text.push_str(&tool_entry(tool, dialect, &list_options(settings))?);
     }
     Ok(text)
+}
+
+/// Adds the messages of few-shot examples after the first system messages.
+fn add_examples(messages: &mut Vec<Message<'_>>, few_shot: &FewShot) {
+    let is_system = |message: &Message<'_>| matches!(message.role(), "system" | "developer");
+    let first = messages
+        .iter()
+        .take_while(|message| is_system(message))
+        .count();
+    let shown = few_shot.messages.iter().map(|message| {
+        let role = if message.is_of_model {
+            "assistant"
+        } else {
+            "user"
+        };
+        Message::new(role, message.text.clone())
+    });
+    messages.splice(first..first, shown);
 }
 
 /// Appends a text to the first system message, or creates one.

@@ -8,6 +8,7 @@
 
 mod budget;
 mod defaults;
+mod few_shot;
 mod keys;
 mod tool_cache;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Stop, Untrusted, untrusted::in_record};
+use plaincall_call::{Stop, Untrusted, few_shot::ShownCall, untrusted::in_record};
 use serde::{Deserialize, Serialize};
 
 use crate::call_arguments::{ArgumentTexts, SubmittedArguments};
@@ -29,6 +29,8 @@ pub enum RunEvent {
     Resumed(Resumed),
     /// The log ended in a damaged line that may have been the start of a call of a tool that writes.
     DamagedEnd(DamagedEnd),
+    /// The model reads examples of calls.
+    Examples(ShownExamples),
     /// The model received an untrusted text.
     Untrusted(UntrustedText),
     /// The program sent the model a message.
@@ -197,6 +199,12 @@ events! {
         pub bytes: usize,
     }
 
+    /// The calls of the examples that the model reads as messages. They replace earlier ones.
+    struct ShownExamples {
+        /// The calls.
+        pub calls: Arc<[ShownCall]>,
+    }
+
     /// An untrusted text that the model received.
     struct UntrustedText {
         /// Its number, from 0.
@@ -361,6 +369,7 @@ impl RunEvent {
             Self::Run(_) | Self::Lagged(_) => Duration::ZERO,
             Self::Resumed(event) => event.at,
             Self::DamagedEnd(event) => event.at,
+            Self::Examples(event) => event.at,
             Self::Untrusted(event) => event.at,
             Self::Message(event) => event.at,
             Self::Turn(event) => event.at,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plaincall_call::SuspectMarker;
 use serde::{Deserialize, Serialize};
 
-/// The reason why a call is held. All reasons but the last mean that the call is an echo: it also appears in untrusted text
+/// The reason why a call is held. The first three mean that the call is an echo: it also appears in untrusted text
 /// (`spec/untrusted.md` 4).
 ///
 /// `Display` writes the end of a sentence that starts with "this call".
@@ -30,6 +30,8 @@ pub enum HeldReason {
     },
     /// There was more untrusted text than is kept, so any call may appear in it ([`Policy::untrusted_limit`](crate::Policy::untrusted_limit)).
     UntrustedLimit,
+    /// The call equals that of an example, and the conversation does not contain all its values (`spec/prompt.md` 3.3).
+    Example,
     /// A value contains text that was probably meant as its end marker (`spec/common.md` 10).
     EndMarker(SuspectMarker),
 }
@@ -58,13 +60,16 @@ impl HeldReason {
     pub fn advice(&self) -> Option<String> {
         match self {
             Self::EndMarker(suspect) => Some(suspect.advice()),
+            Self::Example => {
+                Some("use the values of the user's question, or answer without a call".to_owned())
+            }
             _ => None,
         }
     }
 
     /// Returns whether the model may have copied the call from untrusted text.
     pub const fn is_echo(&self) -> bool {
-        !matches!(self, Self::EndMarker(_))
+        !matches!(self, Self::EndMarker(_) | Self::Example)
     }
 }
 
@@ -80,6 +85,9 @@ impl fmt::Display for HeldReason {
             }
             Self::UntrustedLimit => formatter.write_str(
                 "may also appear in untrusted text, of which there was more than could be kept",
+            ),
+            Self::Example => formatter.write_str(
+                "equals the call of an example, and the conversation does not contain its values",
             ),
             Self::EndMarker(suspect) => {
                 write!(formatter, "may have been meant to end earlier ({suspect})")

@@ -148,7 +148,7 @@ pub mod events {
     pub use crate::event::{
         Admission, AdmittedBy, Appeared, Author, AwaitingApproval, BackOff, CallRef, Cancel,
         Completed, DamagedEnd, Delta, DirectoryBegin, Lagged, LogFailed, Message, ReplyEnd,
-        Resumed, RunBegin, Started, SubagentText, TurnBegin, TurnEnd, UntrustedText,
+        Resumed, RunBegin, ShownExamples, Started, SubagentText, TurnBegin, TurnEnd, UntrustedText,
     };
     pub use crate::held::HeldReason;
     #[cfg(feature = "tokio")]

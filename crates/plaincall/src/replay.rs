@@ -155,6 +155,10 @@ impl Replay<'_> {
             RunEvent::LogFailed(_) | RunEvent::Lagged(_) => {
                 return Err("such an event is never in a log".to_owned());
             }
+            RunEvent::Examples(shown) => {
+                let calls = Arc::clone(&shown.calls);
+                self.apply(Input::Examples { calls }, shown.at);
+            }
             RunEvent::Untrusted(received) => {
                 let (name, text) = (Arc::clone(&received.name), received.text.clone());
                 self.apply(Input::Untrusted { name, text }, received.at);
@@ -406,6 +410,7 @@ impl Replay<'_> {
 /// Returns whether an event matches the one in the log. Times and error messages may differ.
 fn matches(event: &RunEvent, recorded: &RunEvent) -> bool {
     match (event, recorded) {
+        (RunEvent::Examples(a), RunEvent::Examples(b)) => a.calls == b.calls,
         (RunEvent::Untrusted(a), RunEvent::Untrusted(b)) => {
             a.number == b.number && a.name == b.name && a.text == b.text
         }
@@ -441,6 +446,7 @@ fn matches(event: &RunEvent, recorded: &RunEvent) -> bool {
 fn describe(event: &RunEvent) -> String {
     let of = |call: u32, id: &str, what: &str| format!("call {call} (`{id}`) {what}");
     match event {
+        RunEvent::Examples(_) => "the model reads examples".to_owned(),
         RunEvent::Untrusted(received) => format!(
             "the model receives text {} (`{}`)",
             received.number, received.name

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use plaincall_call::{ReplyCheck, ReplyReader, Untrusted, untrusted::EchoGuard};
+use plaincall_call::{
+    ReplyCheck, ReplyReader, Untrusted, few_shot::ShownCall, untrusted::EchoGuard,
+};
 use plaincall_syntax::{Dialect, DialectError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender, unbounded_channel};
@@ -162,6 +164,15 @@ impl Run {
             let name = name.replace(char::is_control, " ").into();
             let text = text.map(Arc::new);
             self.send(Message::Input(Input::Untrusted { name, text }));
+        }
+    }
+
+    /// Records the calls of the examples that the model reads as messages. They replace earlier ones. A call that equals one of
+    /// them is held as long as the conversation does not contain all its values: the messages of the user, the untrusted texts
+    /// after this and the results count (`spec/prompt.md` 3.3).
+    pub fn observe_examples(&mut self, calls: Arc<[ShownCall]>) {
+        if self.guard.is_some() {
+            self.send(Message::Input(Input::Examples { calls }));
         }
     }
 

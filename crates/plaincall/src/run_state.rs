@@ -196,11 +196,13 @@ impl RunState {
     pub(crate) fn apply(&mut self, input: Input, at: Duration) {
         // The plan returns errors for inputs that come too late, such as the end of a cancelled call. They can be ignored.
         match input {
+            Input::Examples { calls } => self.observe_examples(calls, at),
             Input::Untrusted { name, text } => self.observe_untrusted(name, text, at),
             Input::Message { author, text } => {
                 if author == Author::User {
                     // A new question of the user continues a finished run.
                     self.finisher = None;
+                    self.observe_message(&text);
                 }
                 self.emit(|| RunEvent::Message(Message { author, text, at }));
             }
@@ -467,6 +469,7 @@ impl RunState {
         suspect: Option<SuspectMarker>,
         at: Duration,
     ) {
+        let echo = echo.or_else(|| self.copied_example(call, arguments));
         let held = self.held(call, echo, suspect);
         let entry = self.calls.get_mut(call.index());
         let Some((entry, number)) = entry.zip(self.numbers.get(tool)) else {

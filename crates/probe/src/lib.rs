@@ -21,6 +21,7 @@
 //! ```
 //!
 //! - [`Probe`] describes a comparison, [`Probing`] runs it, [`Report`] has the figures and the [`Verdict`].
+//! - [`CaseProbe`] compares settings with a user's own tools and questions.
 //! - [`Record`] stores attempts, one line of JSON each, so that an interrupted comparison can continue.
 //! - [`SharedResult`] is a report with versions and settings, without secrets and texts.
 //! - [`Reference`] models are scripted, with known skills.
@@ -28,6 +29,7 @@
 mod arm;
 mod attempt;
 mod budget;
+mod cases;
 mod conversation;
 mod handbook;
 mod json_call;
@@ -48,6 +50,7 @@ mod world;
 
 pub use arm::Arm;
 pub use attempt::{Attempt, Author, Entry};
+pub use cases::{Case, CaseProbe, CaseReport, ExpectedCall, MissedCase, Setup, SetupResult};
 pub use probe::{Probe, Probing};
 pub use record::{Record, RecordError};
 pub use reference::Reference;

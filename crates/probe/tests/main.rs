@@ -6,6 +6,7 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
+mod cases;
 mod effects;
 mod failing;
 mod references;

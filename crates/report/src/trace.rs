@@ -296,7 +296,10 @@ impl Trace {
                 }
                 return;
             }
-            RunEvent::Untrusted(_) | RunEvent::LogFailed(_) | RunEvent::Lagged(_) => return,
+            RunEvent::Examples(_)
+            | RunEvent::Untrusted(_)
+            | RunEvent::LogFailed(_)
+            | RunEvent::Lagged(_) => return,
             _ => {}
         }
         // A damaged log may lack the start of a turn.

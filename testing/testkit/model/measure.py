@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ from arms import ALL, Arm, Asked, Calls
 from questions import Question, is_exact, plain_name, questions
 
 FOLDER = Path(__file__).parent
+PAGE = FOLDER.parents[2] / "docs" / "local-models.md"
 GREETING = ["Hello! What can you do for me?", "Hello! I can answer questions, and I use a tool when one fits."]
 MAX_TOKENS = 160
 FILE_TOKENS = 1200
@@ -50,7 +52,10 @@ def model_file(name: str) -> str:
 @contextlib.contextmanager
 def served(model: str) -> Iterator[str]:
     """Serves a model file while the block runs."""
-    command = [sys.executable, str(FOLDER / "serve.py"), model_file(model)]
+    # The program that users of the page start, at any free port.
+    program = re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert program
+    command = [sys.executable, "-c", program[1].replace("8080", "0"), model_file(model)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdin and server.stdout
         try:

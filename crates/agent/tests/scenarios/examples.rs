@@ -3,8 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use plaincall_agent::plaincall::call::CallExample;
+use plaincall_agent::plaincall::call::few_shot::FewShotExample;
 use plaincall_agent::plaincall::call::prompt::PromptOptions;
-use plaincall_agent::plaincall::{Dialect, Effect, RunEvent, Tool, Toolbox};
+use plaincall_agent::plaincall::{
+    Dialect, Effect, Log, Rules, RunEvent, Tool, Toolbox, rules::Rule,
+};
 use plaincall_agent::{Agent, AgentBuilder, GivenMessage, Role, Scripted};
 use serde_json::json;
 
@@ -63,6 +66,85 @@ async fn a_model_reads_and_copies_examples() {
         let system = none.conversation().unwrap().messages()[0].text.to_string();
         assert!(!system.contains("two"), "{system}");
     }
+}
+
+fn few_shot() -> Vec<FewShotExample> {
+    let given = json!([
+        {"question": "Hi!", "answer": "Hi."},
+        {"question": "Is seven there?", "tool": "find", "arguments": {"word": "seven"}, "result": "seven was found", "answer": "Yes."},
+    ]);
+    serde_json::from_value(given).unwrap()
+}
+
+/// The examples come before the conversation, and are no part of its log. A call that the model copies from one is held,
+/// also if every call is allowed, unless the user writes its values.
+#[tokio::test]
+async fn examples_are_messages() {
+    let block = "!!!GADGET_START:find\n!!!ARG:word\nseven\n!!!GADGET_END\n";
+    let emoji = "🛠️[find seven]\n🛠️[/end]\n";
+    for (dialect, call) in [(Dialect::block(), block), (Dialect::emoji(), emoji)] {
+        let model = Scripted::new([call, "Sorry.", call, "It is there."]);
+        let build = || {
+            let builder = builder(&model, dialect.clone()).few_shot(few_shot(), 8);
+            builder
+                .rules(Rules::new([Rule::allow(["*"])]))
+                .build()
+                .unwrap()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("log.jsonl");
+        let mut talk = build()
+            .session(Log::create(&file).unwrap(), json!(null))
+            .await
+            .unwrap();
+        let answer = talk.ask("Is it there?").await.unwrap();
+        assert_eq!(
+            (answer.progress.calls.ok, answer.progress.calls.rejected),
+            (0, 1)
+        );
+        talk.close().await.unwrap();
+
+        let mut talk = build()
+            .session(Log::resume(&file).unwrap(), json!(null))
+            .await
+            .unwrap();
+        let answer = talk.ask("Is “Seven” there?").await.unwrap();
+        assert_eq!(
+            (answer.progress.calls.ok, answer.progress.calls.rejected),
+            (1, 0)
+        );
+        talk.close().await.unwrap();
+        let requests = model.requests();
+        for request in requests.iter() {
+            let texts: Vec<&str> = request
+                .messages
+                .iter()
+                .map(|message| &*message.text)
+                .collect();
+            let result = "Result 1 of 1: tool find, status ok\nOutput: seven was found\n";
+            assert_eq!(
+                texts[1..7],
+                ["Hi!", "Hi.", "Is seven there?", call, result, "Yes."]
+            );
+            assert_eq!(texts[7].trim(), "Is it there?");
+        }
+        let held = "this call equals the call of an example, and the conversation does not contain its values";
+        assert!(requests[1].messages.last().unwrap().text.contains(held));
+        let log = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(log.matches("\"event\":\"examples\"").count(), 1, "{log}");
+        assert!(!log.contains("Is seven there?"), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn an_invalid_example_is_an_error() {
+    let mut given = few_shot();
+    given[1].arguments.insert("word".to_owned(), json!([5]));
+    let built = builder(&Scripted::new(["x"]), Dialect::block())
+        .few_shot(given, 8)
+        .build();
+    let error = built.unwrap_err().to_string();
+    assert!(error.starts_with("`arguments` of example 2: "), "{error}");
 }
 
 /// The result states the error, and the message about the call shows only how to write it.

@@ -1,10 +1,12 @@
 //! Examples of calls in the list of tools (`spec/prompt.md` 3.1).
 
+use std::borrow::Cow;
+
 use plaincall_syntax::Dialect;
 use serde_json::{Map, Value};
 
-use super::SkippedExample;
 use super::notation::{comment, json};
+use super::{PromptOptions, SkippedExample};
 use crate::render_call::{JsonCall, render_call};
 use crate::tool::ToolSpec;
 use crate::tool::example::CallExample;
@@ -27,10 +29,19 @@ struct RenderedExample {
 
 impl Examples {
     /// Chooses examples of at most this total length. The first example of each tool comes before the second of any.
-    pub(super) fn new(tools: &[&ToolSpec], dialect: &Dialect, mut left: usize) -> Self {
+    pub(super) fn new<'t>(
+        tools: &[&'t ToolSpec],
+        dialect: &Dialect,
+        options: &PromptOptions,
+    ) -> Self {
+        let mut left = options.example_bytes;
         let mut by_tool: Vec<Vec<RenderedExample>> = Vec::new();
         by_tool.resize_with(tools.len(), Vec::new);
-        let given: Vec<_> = tools.iter().map(|tool| tool.call_examples()).collect();
+        let is_listed =
+            |one: &Cow<'_, CallExample>| !options.has_few_shot || one.question.is_none();
+        let listed =
+            |tool: &&'t ToolSpec| tool.call_examples().into_iter().filter(is_listed).collect();
+        let given: Vec<Vec<_>> = tools.iter().map(listed).collect();
         let most = left;
         let rounds = given.iter().map(Vec::len).max().unwrap_or_default();
         let mut skipped = Vec::new();

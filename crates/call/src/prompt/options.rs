@@ -12,6 +12,7 @@ pub struct PromptOptions {
     pub(super) one_call: bool,
     pub(super) every_rule: bool,
     pub(super) example_bytes: usize,
+    pub(super) has_few_shot: bool,
     pub(super) description_length: Option<NonZeroUsize>,
 }
 
@@ -22,6 +23,7 @@ impl Default for PromptOptions {
             one_call: false,
             every_rule: false,
             example_bytes: EXAMPLE_BYTES,
+            has_few_shot: false,
             description_length: None,
         }
     }
@@ -55,6 +57,12 @@ impl PromptOptions {
     /// [`Prompt::skipped_examples`](super::Prompt::skipped_examples) returns those that do not fit.
     pub fn example_bytes(mut self, most: usize) -> Self {
         self.example_bytes = most;
+        self
+    }
+
+    /// Omits examples of calls with a question, because messages show them ([`few_shot`](crate::few_shot)).
+    pub fn few_shot(mut self) -> Self {
+        self.has_few_shot = true;
         self
     }
 

@@ -40,6 +40,11 @@ pub struct CallExample {
     pub result: Option<String>,
     /// A comment for the model; may be empty.
     pub comment: String,
+    /// The question of a person that the call answers. With it, the example can be shown as messages
+    /// ([`few_shot`](crate::few_shot)).
+    pub question: Option<String>,
+    /// The answer of the model after the call.
+    pub answer: Option<String>,
 }
 
 impl CallExample {
@@ -49,7 +54,16 @@ impl CallExample {
             arguments: arguments.into(),
             result: None,
             comment: String::new(),
+            question: None,
+            answer: None,
         }
+    }
+
+    /// Sets the question of a person, and the answer of the model after the call.
+    pub fn asked(mut self, question: impl Into<String>, answer: impl Into<String>) -> Self {
+        self.question = Some(question.into());
+        self.answer = Some(answer.into());
+        self
     }
 
     /// Sets the output of the call.
@@ -64,11 +78,21 @@ impl CallExample {
         self
     }
 
+    /// Reads an object with `question`, `answer` and `arguments`, and perhaps `result`.
+    fn asked_in(example: &Value) -> Option<Self> {
+        let text = |key: &str| example.get(key)?.as_str();
+        let mut call = Self::new(example.get("arguments")?.clone());
+        call.result = text("result").map(str::to_owned);
+        Some(call.asked(text("question")?, text("answer")?))
+    }
+
     /// Returns all its text, and the names and texts in its arguments.
     pub(super) fn gather<'e>(&'e self, words: &mut Vec<&'e str>) {
         words.push(&self.comment);
         gather(&self.arguments, words);
         words.extend(self.result.as_deref());
+        words.extend(self.question.as_deref());
+        words.extend(self.answer.as_deref());
     }
 
     /// Returns the arguments if a call of the tool can have them.
@@ -76,20 +100,27 @@ impl CallExample {
     /// # Errors
     /// Returns the problem.
     pub(crate) fn arguments_for(&self, tool: &ToolSpec) -> Result<&Map<String, Value>, String> {
+        self.bound_for(tool)?;
+        self.object()
+    }
+
+    fn object(&self) -> Result<&Map<String, Value>, String> {
         let arguments = self.arguments.as_object();
-        let arguments =
-            arguments.ok_or_else(|| "the arguments of an example must be an object".to_owned())?;
-        let pairs = flatten_call(arguments, tool)?;
+        arguments.ok_or_else(|| "the arguments of an example must be an object".to_owned())
+    }
+
+    /// Returns the arguments that the tool would get.
+    ///
+    /// # Errors
+    /// Returns the problem.
+    pub(crate) fn bound_for(&self, tool: &ToolSpec) -> Result<Arguments, String> {
+        let pairs = flatten_call(self.object()?, tool)?;
         let pairs = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
         let written = Arguments::from_pairs_for(tool, pairs).map_err(|error| error.to_string())?;
-        match bind_arguments(tool, &written) {
-            Ok(_) => Ok(arguments),
-            Err(errors) => Err(errors
-                .into_iter()
-                .map(|error| error.message)
-                .collect::<Vec<_>>()
-                .join("; ")),
-        }
+        bind_arguments(tool, &written).map_err(|errors| {
+            let messages: Vec<_> = errors.into_iter().map(|error| error.message).collect();
+            messages.join("; ")
+        })
     }
 }
 
@@ -101,12 +132,17 @@ impl ToolSpec {
     }
 
     /// Returns the examples of calls: those that were [added](Self::example), then the objects in the `examples` of the
-    /// schema of the arguments. Of two with the same arguments, only the first.
+    /// schema of the arguments: arguments, or `arguments` with `question`, `answer` and perhaps `result`. Of two with the same
+    /// arguments, only the first.
     pub fn call_examples(&self) -> Vec<Cow<'_, CallExample>> {
         let of_schema = self.schema().document().get("examples");
         let of_schema = of_schema.and_then(Value::as_array).into_iter().flatten();
         let of_schema = of_schema.filter(|one| one.is_object());
-        let of_schema = of_schema.map(|one| Cow::Owned(CallExample::new(one.clone())));
+        let has_question = self.parameters().iter().any(|one| one.name == "question");
+        let of_schema = of_schema.map(|one| {
+            let asked = CallExample::asked_in(one).filter(|_| !has_question);
+            Cow::Owned(asked.unwrap_or_else(|| CallExample::new(one.clone())))
+        });
         let mut examples: Vec<Cow<'_, CallExample>> = Vec::new();
         for example in self.examples.iter().map(Cow::Borrowed).chain(of_schema) {
             if examples
@@ -125,6 +161,17 @@ impl ToolSpec {
             checked.map_err(|problem| {
                 SpecError::new(format!("/examples/{index}/arguments"), problem)
             })?;
+            let given = [
+                ("question", example.question.is_some()),
+                ("answer", example.answer.is_some()),
+            ];
+            if let [(given, true), (missing, false)] | [(missing, false), (given, true)] = given {
+                let message = format!("an example with `{given}` needs `{missing}` too");
+                return Err(SpecError::new(
+                    format!("/examples/{index}/{given}"),
+                    message,
+                ));
+            }
         }
         Ok(())
     }

@@ -4,5 +4,7 @@ mod build;
 mod play;
 mod subagents;
 
-pub(crate) use build::{Built, Setup, build, chosen, explained, kind, report_grammar, status};
+pub(crate) use build::{
+    Built, Setup, build, chosen, explained, failure, kind, report_grammar, status,
+};
 pub(crate) use play::{Ended, play, warning};

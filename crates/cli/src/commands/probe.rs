@@ -1,5 +1,6 @@
 //! `plaincall probe`: whether Plaincall helps a model, measured.
 
+mod cases;
 mod page;
 mod recommendation;
 mod recorded;
@@ -23,7 +24,7 @@ use tokio::time::sleep;
 use crate::commands::probe::recorded::Recorded;
 use crate::commands::probe::subject::{Given, Subject};
 use crate::environment::Environment;
-use crate::options::{Color, FileOptions};
+use crate::options::{Color, FileOptions, ToolsOption};
 use crate::output::{Output, is_quiet, write_stderr};
 use crate::runtime::block_on;
 use crate::sanitize::sanitize;
@@ -59,6 +60,9 @@ const LIST: &str = "list";
 /// A full comparison has 480 attempts, 600 with a grammar, and may take hours on a slow machine. `--quick` takes less than two minutes,
 /// skips the tasks with an agent-sized prompt, and gives a first impression.
 ///
+/// With `--tools FILE --cases FILE`, it compares settings for your own tools and questions instead, and prints them as a table of a
+/// configuration.
+///
 /// Further arms: `block-keyed` and `emoji-keyed` have a random key in the markers, so that untrusted text cannot contain
 /// one; `block-angle` has the markers `<<<START:`, `<<<END:` and `@param:`.
 ///
@@ -88,6 +92,15 @@ pub(crate) struct ProbeOptions {
     /// The tasks or kinds of tasks to run, separated by commas; `list` prints them and exits. Default: all.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tasks: Vec<String>,
+
+    /// Compare settings with your own questions instead of the tasks. Each line of the file is a JSON object with a `question`
+    /// and the right `calls`, each with `tool` and `arguments`; none if no call is right. No tool is run. Half of the questions
+    /// choose the syntax, the number of examples and whether a grammar helps; the others show the result.
+    #[arg(long, value_name = "FILE", requires = "tools", conflicts_with_all = ["arms", "tasks", "repeat", "quick", "record", "html", "note", "seed", "concurrency"])]
+    cases: Option<PathBuf>,
+
+    #[command(flatten)]
+    tools: ToolsOption,
 
     /// Accept ` /]` as the end of an emoji call without a body. Default: `self_closing` of the model's settings.
     #[arg(long)]
@@ -167,6 +180,13 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         files: &options.files,
     };
     let mut subject = Subject::new(&given, &Environment::read())?;
+    if let Some(file) = &options.cases {
+        return cases::compare(file, options, subject, &mut output);
+    }
+    if !options.tools.tools.is_empty() {
+        let message = "`--tools` requires `--cases FILE`, the questions for these tools";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     options.html.as_deref().map(page::check).transpose()?;
     block_on(async {
         let mut interrupts = Interrupts::new()?;

@@ -1,7 +1,8 @@
-//! `plaincall tools`: list, call and check tools.
+//! `plaincall tools`: list, call and check tools, and write examples of them.
 
 mod call;
 mod check;
+mod examples;
 mod list;
 
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use crate::output::Output;
 use crate::settings::{Configuration, ToolSetup};
 use crate::status::{Failure, Outcome};
 
-/// List, call and check tools.
+/// List, call and check tools, and write examples of them.
 #[derive(Args, Debug)]
 pub(crate) struct ToolsCommand {
     #[command(subcommand)]
@@ -27,6 +28,7 @@ pub(crate) enum ToolsAction {
     List(list::ListOptions),
     Call(call::CallOptions),
     Check(check::CheckOptions),
+    Examples(examples::ExamplesOptions),
 }
 
 /// The tools to use.
@@ -103,6 +105,7 @@ pub(crate) fn tools(
         // They handle signals themselves, because MCP servers must be stopped.
         ToolsAction::List(options) => list::list(options, &mut Output::new(color)),
         ToolsAction::Call(options) => call::call(options, color),
+        ToolsAction::Examples(options) => examples::examples(options, color),
         ToolsAction::Check(options) => check::check(options, &mut output()),
     }
 }

@@ -1,5 +1,6 @@
 //! `plaincall probe` against reference models, recorded replies and a scripted server.
 
+mod cases;
 mod grammars;
 mod printed;
 

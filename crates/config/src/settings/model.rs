@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use plaincall_call::Unclosed;
+use plaincall_call::few_shot::FewShotExample;
 use plaincall_call::grammar::{self, Engine};
 use plaincall_syntax::Dialect;
 use schemars::JsonSchema;
@@ -17,6 +18,10 @@ use crate::{Document, FileError, Location, Node, Origin, child};
 
 /// The maximum number of repair rounds.
 pub const MAX_REPAIR_ROUNDS: u32 = 20;
+
+/// The number of few-shot examples by default, if there are any, and the maximum.
+const FEW_SHOT: u32 = 16;
+const MAX_FEW_SHOT: u32 = 64;
 
 /// The fields of a request that every client sets itself.
 const OWN_FIELDS: &str =
@@ -93,6 +98,16 @@ pub struct Model {
 
     /// Whether replies begin inside the reasoning, because the model's prompt template opens it. Default: `false`.
     pub in_reasoning: Option<bool>,
+
+    /// The number of examples that are sent as messages before each conversation: of these `examples`, and of the tools' own that
+    /// have a question. They help small models and cost tokens in every request. Not in `native` mode. Default: 16 if there are
+    /// `examples`, else 0.
+    #[schemars(range(max = 64))]
+    pub few_shot: Option<u32>,
+
+    /// Questions with the calls that answer them. Those of tools that are not offered are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<FewShotExample>,
 
     /// The handling of calls without an end marker. Default: the value in the tools file, else `"reject"`.
     pub unclosed: Option<Unclosed>,
@@ -248,6 +263,16 @@ impl Model {
         document.finish(model)
     }
 
+    /// Returns the number of few-shot examples, at most.
+    pub fn few_shot(&self) -> usize {
+        let default = if self.examples.is_empty() {
+            0
+        } else {
+            FEW_SHOT
+        };
+        self.few_shot.unwrap_or(default) as usize
+    }
+
     /// Returns whether the settings name a server, or a file that replaces one.
     pub fn has_server(&self) -> bool {
         self.url.is_some() || self.replay.is_some()
@@ -373,6 +398,10 @@ impl Model {
                 .or_else(|| base.self_closing.filter(|_| !has_own)),
             reasoning: self.reasoning.or_else(|| base.reasoning.clone()),
             in_reasoning: self.in_reasoning.or(base.in_reasoning),
+            few_shot: self.few_shot.or(base.few_shot),
+            examples: Some(self.examples)
+                .filter(|own| !own.is_empty())
+                .unwrap_or_else(|| base.examples.clone()),
             unclosed: self.unclosed.or(base.unclosed),
             keyed: self.keyed.or(base.keyed),
             mode: self.mode.or(base.mode),
@@ -451,6 +480,10 @@ impl Model {
             _ if self.repair_rounds > Some(MAX_REPAIR_ROUNDS) => (
                 "repair_rounds",
                 format!("`repair_rounds` must be an integer from 0 to {MAX_REPAIR_ROUNDS}"),
+            ),
+            _ if self.few_shot > Some(MAX_FEW_SHOT) => (
+                "few_shot",
+                format!("`few_shot` must be an integer from 0 to {MAX_FEW_SHOT}"),
             ),
             _ => {
                 let own = own.or_else(|| self.teaching_problem());

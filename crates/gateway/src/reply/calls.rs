@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{CallError, CallHeader, DecidedCall, ReplyItem, Stop, ToolCall};
+use plaincall_call::{Bound, CallError, CallHeader, DecidedCall, ReplyItem, Stop, ToolCall};
 use plaincall_syntax::{Code, Event, EventKind};
 
 use crate::api::encoder::ResponseSink;
@@ -147,7 +147,12 @@ impl<O: ResponseSink> Reply<O> {
     }
 
     fn end_call(&mut self, read: &DecidedCall) -> Option<Before> {
-        let (call, bound) = (&read.call, read.bound());
+        let call = &read.call;
+        let is_copied = |bound: &Bound| self.plan.examples.is_copied(&call.name, &bound.arguments);
+        let bound = match read.bound() {
+            Ok(bound) if is_copied(&bound) => Err(CallError::CopiedExample),
+            bound => bound,
+        };
         self.round.text.edge();
         let is_truncated = !call.is_closed() && self.round.stop.is_truncated();
         let is_valid = match (self.round.open.take()?, &bound) {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use plaincall_call::few_shot::ShownCalls;
 use plaincall_call::{ToolCall, ToolLookup, ToolSpec, untrusted::EchoGuard};
 use plaincall_syntax::Dialect;
 
@@ -18,6 +19,8 @@ use crate::tools::{Choice, OfferedTools};
 pub struct ReplyPlan {
     pub(crate) compiled: Arc<CompiledDialect>,
     pub(crate) untrusted: Arc<UntrustedTexts>,
+    /// The calls of the few-shot examples.
+    pub(crate) examples: ShownCalls,
     /// The counters of the request.
     pub(crate) counts: Counts,
     pub(crate) secret: Secret,

@@ -17,8 +17,10 @@ pub(super) struct Texts<'r> {
     conversation: Vec<EarlierText>,
     /// The texts of the current message.
     plain: Vec<Cow<'r, str>>,
-    /// The texts of the model and of system messages.
-    trusted: Vec<Cow<'r, str>>,
+    /// The texts of the model.
+    model: Vec<Cow<'r, str>>,
+    /// The texts of system messages.
+    system: Vec<Cow<'r, str>>,
     definitions: Vec<Cow<'r, str>>,
     json: Vec<Cow<'r, str>>,
     calls: Vec<Cow<'r, str>>,
@@ -41,11 +43,13 @@ impl<'r> Texts<'r> {
         for message in &request.messages {
             texts.add(message);
             let plain = std::mem::take(&mut texts.plain);
-            if matches!(message.role(), "assistant" | "system" | "developer") {
-                texts.trusted.extend(plain);
-            } else {
-                let plain = plain.into_iter().map(Cow::into_owned);
-                texts.conversation.extend(plain.map(EarlierText::Untrusted));
+            match message.role() {
+                "assistant" => texts.model.extend(plain),
+                "system" | "developer" => texts.system.extend(plain),
+                _ => {
+                    let plain = plain.into_iter().map(Cow::into_owned);
+                    texts.conversation.extend(plain.map(EarlierText::Untrusted));
+                }
             }
         }
         texts.json.extend(unescaped(&texts.definitions));
@@ -93,9 +97,16 @@ impl<'r> Texts<'r> {
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         let untrusted = self.conversation.iter().filter_map(EarlierText::untrusted);
-        let texts = self.trusted.iter().chain(&self.definitions);
+        let texts = self.model.iter().chain(&self.system);
+        let texts = texts.chain(&self.definitions);
         let texts = texts.chain(&self.json).chain(&self.calls);
         untrusted.chain(texts.map(|text| &**text))
+    }
+
+    /// Returns the texts of users, tools and system messages.
+    pub(super) fn not_of_model(&self) -> impl Iterator<Item = &str> {
+        let untrusted = self.conversation.iter().filter_map(EarlierText::untrusted);
+        untrusted.chain(self.system.iter().map(|text| &**text))
     }
 
     /// Returns the texts from which a call could be copied, and the calls of the model.

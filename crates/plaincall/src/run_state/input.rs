@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, ReplyItem, Stop, Untrusted};
+use plaincall_call::{Arguments, ReplyItem, Stop, Untrusted, few_shot::ShownCall};
 use plaincall_plan::CallIndex;
 
 use crate::attempt::Ended;
@@ -14,6 +14,10 @@ use crate::usage::Usage;
 
 #[derive(Debug)]
 pub(crate) enum Input {
+    /// The model reads examples with these calls, and no others.
+    Examples {
+        calls: Arc<[ShownCall]>,
+    },
     /// The model receives an untrusted text.
     Untrusted {
         name: Arc<str>,

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plaincall_call::{
-    SuspectMarker, Untrusted,
+    Arguments, SuspectMarker, Untrusted,
+    few_shot::{ShownCall, ShownCalls},
     untrusted::{Echo, EchoGuard},
 };
 use plaincall_plan::CallIndex;
 
 use super::RunState;
-use crate::event::{AwaitingApproval, CallRef, RunEvent, UntrustedText};
+use crate::event::{AwaitingApproval, CallRef, RunEvent, ShownExamples, UntrustedText};
 use crate::held::HeldReason;
 use crate::policy::{Echoes, Policy};
 use crate::result::CallResult;
@@ -31,6 +32,8 @@ pub(crate) struct UntrustedTexts {
     pub(crate) guard: SharedGuard,
     /// The reasons to hold a call that appears in a text, by the numbers of the texts in the guard.
     reasons: Vec<HeldReason>,
+    /// The calls of the examples that the model reads.
+    examples: ShownCalls,
     /// The number of texts that the model received, without results.
     text_count: u32,
     /// The calls whose results the model has not received yet.
@@ -48,6 +51,7 @@ impl UntrustedTexts {
                 guard.keep_at_most(policy.untrusted_limit),
             ))),
             reasons: Vec::new(),
+            examples: ShownCalls::default(),
             text_count: 0,
             pending_results: Vec::new(),
             kept: 0,
@@ -72,6 +76,7 @@ impl UntrustedTexts {
 
     fn observe(&mut self, text: &Untrusted<'_>, what: impl FnOnce() -> HeldReason) {
         self.guard.lock().observe(text);
+        self.examples.observe(text);
         self.reasons.push(what());
     }
 
@@ -86,6 +91,31 @@ impl UntrustedTexts {
 }
 
 impl RunState {
+    pub(super) fn observe_examples(&mut self, calls: Arc<[ShownCall]>, at: Duration) {
+        if let Some(untrusted) = &mut self.untrusted {
+            untrusted.examples = calls.iter().cloned().collect();
+            self.emit(|| RunEvent::Examples(ShownExamples { calls, at }));
+        }
+    }
+
+    /// Notes a message of the user: the model may use its values.
+    pub(super) fn observe_message(&mut self, text: &str) {
+        if let Some(untrusted) = &mut self.untrusted {
+            untrusted.examples.observe(&Untrusted::new(text));
+        }
+    }
+
+    /// Returns the reason if a complete call equals that of an example, with values that the conversation does not contain.
+    pub(super) fn copied_example(
+        &self,
+        call: CallIndex,
+        arguments: &Arguments,
+    ) -> Option<HeldReason> {
+        let name = &self.calls.get(call.index())?.name;
+        let examples = &self.untrusted.as_ref()?.examples;
+        (examples.is_copied(name, arguments)).then_some(HeldReason::Example)
+    }
+
     pub(super) fn observe_untrusted(
         &mut self,
         name: Arc<str>,

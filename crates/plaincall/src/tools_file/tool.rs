@@ -122,6 +122,8 @@ impl Reader<'_> {
             let mut example =
                 CallExample::new(given.arguments.clone()).comment(given.comment.as_str());
             example.result.clone_from(&given.result);
+            example.question.clone_from(&given.question);
+            example.answer.clone_from(&given.answer);
             spec = spec.example(example);
         }
         if let Err(error) = spec.check() {

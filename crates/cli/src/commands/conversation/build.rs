@@ -8,7 +8,7 @@ use plaincall::Policy;
 use plaincall::call::grammar::GrammarError;
 use plaincall_agent::mcp::McpServers;
 use plaincall_agent::{Agent, AgentError, AgentErrorKind, AgentLimits, Conversation};
-use plaincall_config::Origin;
+use plaincall_config::{Origin, child, matches};
 
 use crate::commands::conversation::subagents::{Shared, Subagents};
 use crate::environment::Environment;
@@ -162,6 +162,7 @@ async fn build_with(
         .on_no_tool_call(configuration.without_call())
         .directory_in(environment.temporary_directory())
         .environment(environment.clone().into_variables());
+    builder = builder.few_shot(chosen.entry.examples.clone(), chosen.entry.few_shot());
     if let Some(user) = user {
         builder = builder.user(user);
     }
@@ -169,7 +170,7 @@ async fn build_with(
         builder = builder.keyed();
     }
     let agent = subagents.with(builder, configuration).build();
-    let agent = agent.map_err(|error| failure(&error))?;
+    let agent = agent.map_err(|error| not_built(&error, &chosen.name, configuration))?;
     report(&agent).await?;
     let conversation = match session {
         None => agent.conversation(),
@@ -244,6 +245,23 @@ pub(crate) fn chosen(
     Ok(chosen)
 }
 
+/// Converts an error of building an agent with this model. An invalid example is shown at its line.
+pub(super) fn not_built(error: &AgentError, model: &str, configuration: &Configuration) -> Failure {
+    let AgentErrorKind::Example(invalid) = &error.kind else {
+        return failure(error);
+    };
+    let place = format!("/examples/{}/{}", invalid.index, invalid.field);
+    let origins = configuration
+        .model_names()
+        .filter(|name| matches(name, model));
+    let origins = origins.map(|name| configuration.origin(&(child("/models", name) + &place)));
+    let mut origins = origins.filter(|origin| **origin != Origin::Default);
+    Failure::Configuration(match origins.next() {
+        Some(origin) => format!("{origin}: {error}"),
+        None => format!("the model `{model}`: {error}"),
+    })
+}
+
 /// Converts an error of building an agent.
 pub(crate) fn failure(error: &AgentError) -> Failure {
     let message = error.to_string();
@@ -273,7 +291,7 @@ pub(crate) fn kind(kind: &AgentErrorKind) -> &'static str {
         AgentErrorKind::TooLong => "too_long",
         AgentErrorKind::Ended(_) => "ended",
         AgentErrorKind::Schema(_) => "schema",
-        AgentErrorKind::Settings(_) => "settings",
+        AgentErrorKind::Settings(_) | AgentErrorKind::Example(_) => "settings",
         AgentErrorKind::User(_) => "user",
         _ => "other",
     }

@@ -8,7 +8,7 @@ use plaincall_agent::model::Model;
 use plaincall_agent::{Agent, AgentBuilder};
 use plaincall_config::settings::Model as ModelSettings;
 
-use crate::commands::conversation::build::{failure, report};
+use crate::commands::conversation::build::{not_built, report};
 use crate::environment::Environment;
 use crate::settings::Configuration;
 use crate::status::Failure;
@@ -100,12 +100,14 @@ impl Subagents {
             .system(configuration.system().map_err(for_agent)?)
             .policy(shared.policy)
             .limits(configuration.limits(&entry))
-            .on_no_tool_call(configuration.without_call());
+            .on_no_tool_call(configuration.without_call())
+            .few_shot(entry.examples.clone(), entry.few_shot());
         if let Some(user) = shared.user {
             builder = builder.user(user.clone());
         }
         let agent = self.with(builder, configuration).build();
-        let agent = agent.map_err(|error| for_agent(failure(&error)))?;
+        let model = configuration.own_model().unwrap_or_default();
+        let agent = agent.map_err(|error| for_agent(not_built(&error, model, configuration)))?;
         report(&agent).await.map_err(for_agent)?;
         Ok(agent)
     }

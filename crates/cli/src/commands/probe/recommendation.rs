@@ -155,7 +155,7 @@ fn dialect(arm: Arm, report: &ArmReport, subject: &Subject) -> Model {
 }
 
 /// The model with this dialect, as a table of a configuration, or as the keys for its table.
-fn configuration(dialect: Model, subject: &Subject) -> String {
+pub(super) fn configuration(dialect: Model, subject: &Subject) -> String {
     let keys = toml::to_string(&dialect).unwrap_or_default();
     if subject.is_reference() {
         return keys;

@@ -42,6 +42,27 @@ fn value(ended: &Ended, path: &str) -> Option<(String, String)> {
     Some((from, found["value"].to_string()))
 }
 
+/// An invalid example of the model's table is shown at its line. A valid one is sent.
+#[test]
+fn few_shot_examples() {
+    let scene = scene(&["Hi."]);
+    let table = |arguments: &str| {
+        format!(
+            "model = 'notes'\ntools = ['{}']\n[models.notes]\nreplay = '{}'\n[[models.notes.examples]]\nquestion = 'What is the plan?'\ntool = 'read'\narguments = {arguments}\nanswer = 'None.'\n",
+            scene.path("tools.toml").display(),
+            scene.path("replies.jsonl").display()
+        )
+    };
+    user(&scene, &table("{ nam = 'plan' }"));
+    let ended = at_home(&scene, &["ask", "Hello!"]);
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    let expected = "config.toml, line 8: `arguments` of example 1: ";
+    assert!(ended.stderr.contains(expected), "{ended:?}");
+    user(&scene, &table("{ name = 'plan' }"));
+    let ended = at_home(&scene, &["ask", "Hello!"]);
+    assert_eq!((ended.status, &*ended.stdout), (Some(0), "Hi.\n"), "{ended:?}");
+}
+
 /// The command accepts the variables that it sets for tools.
 #[test]
 fn a_tool_can_ask_a_model() {
