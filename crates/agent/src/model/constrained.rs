@@ -6,6 +6,7 @@ use std::time::Duration;
 use plaincall::call::grammar::{Constrain, Engine, Grammar};
 use plaincall_http::{Rejections, Waits};
 use plaincall_wire::openai::ModelList;
+use plaincall_wire::paths;
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
@@ -15,8 +16,6 @@ use super::server_error::Asked;
 use super::{ModelError, ModelErrorKind, ModelRequest, OpenAi};
 use crate::grammar::without_blocking;
 
-/// The path of the list of models.
-const LIST: &str = "/models";
 /// The time limit for the list of models.
 const LIST_TIME: Duration = Duration::from_secs(5);
 /// The longest list of models, in bytes.
@@ -110,10 +109,12 @@ impl OpenAi {
     async fn detect(&self) -> Result<Option<Engine>, ModelError> {
         let client = &*self.0;
         let asked = Asked {
-            path: LIST,
+            path: paths::after_base(paths::MODELS),
             ..client.asked()
         };
-        let mut answer = client.get(LIST, Waits::all(LIST_TIME), &asked).await?;
+        let mut answer = client
+            .get(paths::MODELS, Waits::all(LIST_TIME), &asked)
+            .await?;
         let body = answer.body(Vec::new(), LIST_BYTES).await;
         let body = body.map_err(|error| failed(&error, &asked))?;
         let list: ModelList<'_> =
