@@ -25,7 +25,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("gateway", 15_620),
     ("http", 910),
     ("plaincall", 13_820),
-    ("plan", 2_490),
+    ("plan", 2_550),
     ("probe", 3_850),
     ("report", 2_260),
     ("syntax", 7_200),
