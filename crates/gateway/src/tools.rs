@@ -122,7 +122,7 @@ impl OfferedTools {
         let compiled = CompiledDialect::new(settings, key.as_deref())?;
         let budget = &settings.prompt_budget;
         let (prompt, skipped_examples) = match settings.mode {
-            ToolMode::Text => self.prompt(settings, &compiled.prompt_dialect, one_call)?,
+            ToolMode::Text => self.prompt(settings, &compiled.dialect, one_call)?,
             ToolMode::Native => (String::new(), 0),
         };
         let new = ToolPrompt {
