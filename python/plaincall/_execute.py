@@ -101,7 +101,7 @@ async def execute(
             await asyncio.wait([*running, *deciding], return_when=asyncio.FIRST_COMPLETED)
             for decided in [task for task in deciding if task.done()]:
                 index = deciding.pop(decided)
-                denied = "the approval of this call was cancelled" if decided.cancelled() else decided.result()
+                denied = Plan.failure("approval", "CancelledError") if decided.cancelled() else decided.result()
                 if denied is None:
                     plan.admit(index)
                 else:
@@ -110,8 +110,7 @@ async def execute(
                 index = running.pop(task)
                 call = written[index]
                 # The tool did this: here, nothing cancels a task before the end.
-                cancelled = Result(call.id, call.name, error="the tool was cancelled", status="error")
-                results[index] = cancelled if task.cancelled() else task.result()
+                results[index] = _failed(call, "cancelled") if task.cancelled() else task.result()
                 plan.finish(index, results[index].status == "ok")
     finally:
         left: list[asyncio.Task[Any]] = [*running, *deciding]
@@ -133,16 +132,16 @@ async def _denied(approve: Approve, call: Call, asking: asyncio.Lock) -> str | N
             if error is not None:
                 raise error
     except (Exception, SystemExit) as error:
-        return f"the approval of this call failed: {type(error).__name__}"
+        return Plan.failure("approval", type(error).__name__)
     if decision is True:
         return None
-    return decision if isinstance(decision, str) else "this call was not approved"
+    return decision if isinstance(decision, str) else Plan.failure("not_approved")
 
 
 async def _run(tools: Toolbox, call: Call, timeout: float | None, threads: asyncio.Semaphore) -> Result:
     tool = tools.get(call.name)
     if tool is None or tool.function is None:
-        return Result(call.id, call.name, error=f"the tool `{call.name}` has no function here", status="error")
+        return _failed(call, "no_function", call.name)
     function = tool.function
     try:
         work = functools.partial(function, **tool.read(call.arguments or {}))
@@ -157,7 +156,7 @@ async def _run(tools: Toolbox, call: Call, timeout: float | None, threads: async
         thread = _Thread(work)
         result = await _limited(call, thread.outcome(), timeout)
         if result.error is not None and thread.is_left:
-            return dataclasses.replace(result, error=f"{result.error}; it still runs, and may still take effect")
+            return dataclasses.replace(result, error=Plan.failure("running", result.error))
         return result
 
 
@@ -166,7 +165,7 @@ async def _limited(call: Call, ended: Coroutine[Any, Any, Outcome], timeout: flo
     try:
         return await asyncio.wait_for(_result(call, ended), timeout)
     except asyncio.TimeoutError:
-        return Result(call.id, call.name, error=f"timed out after {timeout:g} seconds", status="error")
+        return _failed(call, "timed_out", str(timeout))
 
 
 async def _result(call: Call, ended: Coroutine[Any, Any, Outcome]) -> Result:
@@ -181,8 +180,12 @@ async def _result(call: Call, ended: Coroutine[Any, Any, Outcome]) -> Result:
     try:
         return Result(call.id, call.name, output=_output(value), status="ok", value=value)
     except (Exception, SystemExit) as error:
-        reason = f"the tool ran, but its result cannot be written as text: {type(error).__name__}"
-        return Result(call.id, call.name, error=reason, status="error", value=value)
+        return dataclasses.replace(_failed(call, "unwritable", type(error).__name__), value=value)
+
+
+def _failed(call: Call, name: Any, detail: str = "") -> Result:
+    """Returns the result of a call with this failure."""
+    return Result(call.id, call.name, error=Plan.failure(name, detail), status="error")
 
 
 def _described(error: BaseException) -> str:

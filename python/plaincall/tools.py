@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, cast, overload
 
-from plaincall._plaincall import Call, DefinitionError, Dialect, Document, Grammar, Reader, ToolSet
+from plaincall._plaincall import Call, DefinitionError, Dialect, Document, Grammar, Plan, Reader, ToolSet
 
 Effect: TypeAlias = Literal["read", "idempotent", "write"]
 Status: TypeAlias = Literal["ok", "error", "skipped", "rejected", "cancelled", "unknown"]
@@ -56,7 +56,7 @@ class Tool:
 
     def __call__(self, *positional: Any, **named: Any) -> Any:
         if self.function is None:
-            raise TypeError(f"the tool `{self.name}` has no function")
+            raise TypeError(Plan.failure("no_function", self.name))
         return self.function(*positional, **named)
 
     def definition(self) -> Json:

@@ -36,6 +36,7 @@ pub(crate) fn bytes<'p>(text: &'p Bound<'_, PyAny>) -> PyResult<Cow<'p, [u8]>> {
 }
 
 /// A text argument. Lone surrogates and bytes that are not UTF-8 are replaced, as the parser replaces them.
+#[derive(Default)]
 pub(crate) struct Lossy(pub(crate) String);
 
 impl FromPyObject<'_, '_> for Lossy {

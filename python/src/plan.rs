@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use plaincall_call::ReplyCheck;
-use plaincall_plan::{ReplyAction, ReplyPlan};
+use plaincall_plan::{CallFailure, ReplyAction, ReplyPlan};
 use pyo3::prelude::*;
 
 use crate::call::Call;
@@ -76,5 +76,14 @@ impl Plan {
     /// Reports that a running call has ended.
     fn finish(&mut self, call: u32, succeeded: bool) -> PyResult<()> {
         self.reply.finish(call, succeeded).map_err(error::value)
+    }
+
+    /// Returns the sentence for the model about a call without a result.
+    #[staticmethod]
+    #[pyo3(signature = (name, detail=Lossy::default()))]
+    fn failure(name: &str, detail: Lossy) -> PyResult<String> {
+        let failure = CallFailure::named(name, &detail.0);
+        let failure = failure.ok_or_else(|| error::value(format!("unknown failure `{name}`")))?;
+        Ok(failure.to_string())
     }
 }

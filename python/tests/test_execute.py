@@ -204,7 +204,7 @@ async def test_anything_that_a_tool_raises_is_the_error_of_its_call() -> None:
     assert results[-1].output == "done"
     for approve in (leave, leave_later):
         results = await pc.execute(tools, calls, approve=lambda call, approve=approve: approve())  # type: ignore[misc]
-        assert {one.error for one in results} == {"the approval of this call failed: SystemExit"}
+        assert {one.error for one in results} == {"the call could not be approved: SystemExit"}
     # A call that was changed after it was read.
     [changed] = tools.parse(call("slow", "s")).calls
     assert changed.arguments is not None
@@ -240,7 +240,7 @@ async def test_at_most_so_many_calls_run_at_once() -> None:
 
 async def test_a_time_limit() -> None:
     results, log = await run(call("work", "a", name="a", seconds=60), timeout=0.02)
-    assert results == [("error", "timed out after 0.02 seconds")]
+    assert results == [("error", "timed out after 20 ms")]
     assert log == ["start a", "cancelled a"]
 
 
@@ -287,9 +287,9 @@ async def test_a_function_in_a_thread_goes_on_after_its_time_limit(monkeypatch: 
     text = call("hang", "a", name="a") + call("hang", "b", name="b") + call("late", "l")
     results = await pc.execute(tools, tools.parse(text).calls, timeout=0.1)
     assert [one.error for one in results] == [
-        "timed out after 0.1 seconds; it still runs, and may still take effect",
-        "timed out after 0.1 seconds; it still runs, and may still take effect",
-        "timed out after 0.1 seconds",
+        "timed out after 100 ms; it still runs, and may still take effect",
+        "timed out after 100 ms; it still runs, and may still take effect",
+        "timed out after 100 ms",
     ]
     assert [one.is_alive() for one in threads] == [True, True]
     end.set()
@@ -320,7 +320,7 @@ async def test_approval() -> None:
         ("ok", "yes"),
         ("rejected", "this call was not approved"),
         ("rejected", "not today"),
-        ("rejected", "the approval of this call failed: RuntimeError"),
+        ("rejected", "the call could not be approved: RuntimeError"),
         ("skipped", "not run: it depends on `no`, which was rejected"),
     ]
     assert log == ["start yes", "end yes"]
@@ -535,4 +535,4 @@ async def test_a_function_that_approves_may_raise_anything() -> None:
     tools, log = toolbox()
     calls = tools.parse(call("work", "a", name="a")).calls
     [result] = await asyncio.wait_for(pc.execute(tools, calls, approve=approve), 10)
-    assert (result.error, log) == ("the approval of this call failed: StopIteration", [])
+    assert (result.error, log) == ("the call could not be approved: StopIteration", [])

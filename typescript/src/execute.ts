@@ -3,7 +3,7 @@
 import type { Core } from "./core.js";
 import type { Call, Json } from "./document.js";
 import { PlaincallError } from "./errors.js";
-import type { Result, Signal, Tool, Toolbox } from "./tools.js";
+import { failure, type Result, type Signal, type Tool, type Toolbox } from "./tools.js";
 
 /** Decides whether a call runs: `true`, or `false` or a reason for the model why it does not. */
 export type Approve = (call: Call, tool: Tool | undefined) => boolean | string | Promise<boolean | string>;
@@ -185,9 +185,9 @@ async function denied(approve: Approve, call: Call, tool: Tool | undefined): Pro
   try {
     const decision = await approve(call, tool);
     if (decision === true) return undefined;
-    return typeof decision === "string" && decision !== "" ? decision : "this call was not approved";
+    return typeof decision === "string" && decision !== "" ? decision : failure("not_approved");
   } catch (error) {
-    return `the approval of this call failed: ${nameOf(error)}`;
+    return failure("approval", nameOf(error));
   }
 }
 
@@ -208,7 +208,7 @@ async function limited(
   const late = new Promise<ExecutedResult>((resolve) => {
     if (timeout === undefined || timeout > MOST_TIME) return;
     timer = setTimeout(() => {
-      const error = `timed out after ${timeout / 1000} seconds`;
+      const error = failure("timed_out", String(timeout / 1000));
       own.abort(new PlaincallError(error));
       resolve({ id: call.id, name: call.name, status: "error", error });
     }, timeout);
@@ -225,7 +225,7 @@ async function outcome(tool: Tool | undefined, call: Call, signal: AbortSignal):
   const { id, name } = call;
   let value: unknown;
   try {
-    if (tool === undefined) throw new PlaincallError(`the tool \`${name}\` has no function`);
+    if (tool === undefined) throw new PlaincallError(failure("no_function", name));
     // The arguments that were validated.
     value = await tool.run(JSON.parse(call.argumentsJson ?? "null") as Json, { signal });
   } catch (error) {
@@ -234,8 +234,7 @@ async function outcome(tool: Tool | undefined, call: Call, signal: AbortSignal):
   try {
     return { id, name, status: "ok", output: textOf(value), value };
   } catch (error) {
-    const reason = `the tool ran, but its result cannot be written as text: ${nameOf(error)}`;
-    return { id, name, status: "error", error: reason, value };
+    return { id, name, status: "error", error: failure("unwritable", nameOf(error)), value };
   }
 }
 
@@ -252,9 +251,9 @@ function nameOf(error: unknown): string {
 function messageOf(error: unknown): string {
   try {
     if (error instanceof PlaincallError) return String(error.message);
-    return error instanceof Error ? `${String(error.name)}: ${String(error.message)}` : `the tool failed: ${String(error)}`;
+    return error instanceof Error ? `${String(error.name)}: ${String(error.message)}` : failure("failed", String(error));
   } catch {
-    return "the tool failed";
+    return failure("failed");
   }
 }
 

@@ -155,7 +155,7 @@ export function tool<Schema extends StandardSchema | JsonSchema, Result = unknow
     effect,
     exclusive,
     async run(given, context = {}) {
-      if (execute === undefined) throw new PlaincallError(`the tool \`${name}\` has no function`);
+      if (execute === undefined) throw new PlaincallError(failure("no_function", name));
       let value = given as Output<Schema>;
       if (isStandard(input)) {
         const result = await input["~standard"].validate(given);
@@ -167,6 +167,14 @@ export function tool<Schema extends StandardSchema | JsonSchema, Result = unknow
       return await execute(value, context);
     },
   };
+}
+
+/** @internal Returns the sentence for the model about a call without a result. */
+export function failure(
+  name: "not_approved" | "approval" | "timed_out" | "failed" | "unwritable" | "no_function",
+  detail = "",
+): string {
+  return core().perform<string>({ plan: { failure: { name, detail } } });
 }
 
 /** Tools in one dialect: writes the system prompt, reads replies, and writes results and repair messages. */

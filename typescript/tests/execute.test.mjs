@@ -114,7 +114,7 @@ test("a call of an exclusive tool runs alone", async () => {
 
 test("a time limit", async () => {
   const [results, log] = await run(call("work", "a", { name: "a", seconds: 60 }), { timeout: 20 });
-  assert.deepEqual(results, [["error", "timed out after 0.02 seconds"]]);
+  assert.deepEqual(results, [["error", "timed out after 20 ms"]]);
   assert.deepEqual(log, ["start a", "cancelled a"]);
   await assert.rejects(run("", { timeout: 0 }), /`timeout` must be/);
   assert.deepEqual(await run(call("work", "a", { name: "a" }), { timeout: 1e12 }), [[["ok", "a"]], ["start a", "end a"]]);
@@ -133,7 +133,7 @@ test("approval", async () => {
     ["ok", "yes"],
     ["rejected", "this call was not approved"],
     ["rejected", "not today"],
-    ["rejected", "the approval of this call failed: RangeError"],
+    ["rejected", "the call could not be approved: RangeError"],
     ["rejected", "this call was not approved"],
     ["skipped", "not run: it depends on `no`, which was rejected"],
   ]);
@@ -141,7 +141,7 @@ test("approval", async () => {
   const throwing = () => {
     throw null;
   };
-  assert.deepEqual((await run(text, { approve: throwing }))[0][0], ["rejected", "the approval of this call failed: object"]);
+  assert.deepEqual((await run(text, { approve: throwing }))[0][0], ["rejected", "the call could not be approved: object"]);
 });
 
 test("an approval that waits does not delay other calls", async () => {

@@ -19,18 +19,18 @@ const CODE_LINES: usize = 600;
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 13_150),
-    ("call", 27_115),
+    ("call", 27_135),
     ("cli", 20_630),
     ("config", 4_240),
     ("gateway", 15_620),
     ("http", 910),
     ("plaincall", 13_820),
-    ("plan", 2_490),
+    ("plan", 2_550),
     ("probe", 3_850),
     ("report", 2_260),
     ("syntax", 7_200),
     ("table", 1_040),
-    ("wire", 4_260),
+    ("wire", 4_320),
 ];
 
 /// The allowed dependencies of each crate.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plaincall_agent::http::http::header::{AUTHORIZATION, HeaderValue};
 use plaincall_agent::http::http::{Method, Request};
-use plaincall_agent::http::{Bytes, HttpClient, Waits, base_url};
+use plaincall_agent::http::{Bytes, HttpClient, Waits, base_url, paths};
 use plaincall_config::settings::Api;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -69,7 +69,7 @@ impl ModelsRequest {
         let query = query.map_or(String::new(), |query| format!("?{query}"));
         let mut request = Request::new(Bytes::new());
         *request.method_mut() = Method::GET;
-        let address = format!("{base}/models{query}");
+        let address = format!("{base}{}{query}", paths::after_base(paths::MODELS));
         *request.uri_mut() = address
             .parse()
             .map_err(|_| "its address is invalid".to_owned())?;

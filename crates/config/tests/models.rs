@@ -15,18 +15,24 @@ use plaincall_config::settings::{
     Api, ArgumentMode, Model, Reasoning, Settings, Syntax, ToolMode, read_settings,
 };
 
-/// Reads the models of a file, each on top of these settings.
-fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, Model)>, FileError> {
+/// Reads the models of a file.
+fn read_models(file: &str, text: &str) -> Result<Vec<(String, Model)>, FileError> {
     let layer = read_settings(file, text, None)?;
-    let models = layer.read::<Settings>().unwrap().models.into_iter();
-    Ok(models.map(|(name, own)| (name, own.over(all))).collect())
+    let models = layer.read::<Settings>().unwrap().models;
+    Ok(models.into_iter().collect())
 }
 
-/// Checks the effect of one table with these lines, over the settings for all models.
-fn over(all: &Model, lines: &str, expected: &Model) {
+/// Checks a table with these lines. If there is a base, the dialect of the table is applied to it.
+fn over(base: &Model, lines: &str, expected: &Model) {
     let text = format!("[models.\"a:*\"]\n{lines}");
-    let models = read_models("models.toml", &text, all).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(models, [("a:*".to_owned(), expected.clone())], "{lines}");
+    let models = read_models("models.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    let [(name, own)] = <[_; 1]>::try_from(models).unwrap();
+    let found = if *base == Model::default() {
+        own
+    } else {
+        own.over(base)
+    };
+    assert_eq!((&*name, &found), ("a:*", expected), "{lines}");
 }
 
 #[test]
@@ -62,7 +68,7 @@ fn every_key_of_a_model() {
         syntax: Some(syntax),
         ..start("<<START:")
     };
-    for (all, lines, expected) in vec![
+    for (base, lines, expected) in vec![
         (none(), "", none()),
         (none(), "syntax = 'emoji'", syntax(Syntax::Emoji)),
         (start("<<START:"), "syntax = 'block'", custom(Syntax::Block)),
@@ -110,20 +116,11 @@ fn every_key_of_a_model() {
             },
         ),
         (begun(true), "in_reasoning = false", begun(false)),
-        (
-            unclosed(Unclosed::Run),
-            "unclosed = 'reject'",
-            unclosed(Unclosed::Reject),
-        ),
+        (none(), "unclosed = 'reject'", unclosed(Unclosed::Reject)),
         (
             none(),
             "arguments = 'stream'",
             arguments(ArgumentMode::Stream),
-        ),
-        (
-            arguments(ArgumentMode::Stream),
-            "arguments = 'checked'",
-            arguments(ArgumentMode::Checked),
         ),
         (
             none(),
@@ -143,11 +140,8 @@ fn every_key_of_a_model() {
             },
         ),
         (
-            Model {
-                hidden_tools: Some(vec!["web_*".to_owned()]),
-                ..none()
-            },
-            "listed_tools = ['read', 'mcp__*']\ndescription_length = 200",
+            none(),
+            "listed_tools = ['read', 'mcp__*']\nhidden_tools = ['web_*']\ndescription_length = 200",
             Model {
                 listed_tools: Some(vec!["read".to_owned(), "mcp__*".to_owned()]),
                 hidden_tools: Some(vec!["web_*".to_owned()]),
@@ -156,9 +150,9 @@ fn every_key_of_a_model() {
             },
         ),
     ] {
-        over(&all, lines, &expected);
+        over(&base, lines, &expected);
     }
-    assert_eq!(read_models("", "", &none()).unwrap(), []);
+    assert_eq!(read_models("", "").unwrap(), []);
     // A resumed conversation keeps its prompt, even if the model's table has changed.
     let now = Model {
         url: Some(Address("http://a".to_owned())),
@@ -304,7 +298,7 @@ fn problems_of_models() {
             "unknown key `max_body`: it belongs in the table `[serve]`",
         ),
     ] {
-        let error = read_models("models.toml", text, &Model::default()).unwrap_err();
+        let error = read_models("models.toml", text).unwrap_err();
         let [problem] = error.problems.as_slice() else {
             panic!("{text}: {error}");
         };
@@ -315,7 +309,7 @@ fn problems_of_models() {
             "{text}: {problem}"
         );
     }
-    let two = read_models("", "[models.a]\nx = 1\nkeyed = 1", &Model::default());
+    let two = read_models("", "[models.a]\nx = 1\nkeyed = 1");
     assert_eq!(two.unwrap_err().problems.len(), 2);
 }
 

@@ -6,6 +6,7 @@ mod messages;
 mod responses;
 
 use plaincall_wire::openai::{ChatCompletionRequest, ErrorBody};
+use plaincall_wire::paths;
 
 use crate::api::chat::ChatNotes;
 use crate::api::encoder::Encoder;
@@ -28,7 +29,7 @@ pub enum ClientApi {
 }
 
 impl ClientApi {
-    const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
+    pub(crate) const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
 
     /// Returns the API whose requests are sent to this path.
     pub fn of_path(path: &str) -> Option<Self> {
@@ -38,9 +39,9 @@ impl ClientApi {
     /// Returns the path of its requests.
     pub const fn path(self) -> &'static str {
         match self {
-            Self::Chat => "/v1/chat/completions",
-            Self::Responses => "/v1/responses",
-            Self::Messages => "/v1/messages",
+            Self::Chat => paths::CHAT,
+            Self::Responses => paths::RESPONSES,
+            Self::Messages => paths::MESSAGES,
         }
     }
 
@@ -52,12 +53,6 @@ impl ClientApi {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         Self::ALL.into_iter().find(is_below)
-    }
-
-    /// Returns the paths of all APIs.
-    #[cfg(feature = "server")]
-    pub(crate) fn paths() -> String {
-        Self::ALL.map(Self::path).join(", ")
     }
 
     /// Returns the body of an error response. Some APIs include the id of the request.

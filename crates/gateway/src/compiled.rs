@@ -11,8 +11,7 @@ use crate::settings::{ModelSettings, ToolMode};
 /// The parts derived from a model's settings and a marker key, compiled once and cloned for each request.
 #[derive(Debug)]
 pub(crate) struct CompiledDialect {
-    pub(crate) prompt_dialect: Dialect,
-    pub(crate) reply_dialect: Dialect,
+    pub(crate) dialect: Dialect,
     /// An empty builder, for cloning.
     pub(crate) prompt_text: PromptTextBuilder,
     /// A reader without tools, for cloning.
@@ -26,40 +25,33 @@ pub(crate) struct CompiledDialect {
 
 impl CompiledDialect {
     pub(crate) fn new(settings: &ModelSettings, key: Option<&str>) -> Result<Self, DialectError> {
-        let prompt_dialect = settings.prompt_dialect(key);
-        let reply_dialect = settings.reply_dialect(key);
-        let check = ReplyCheck::new(&reply_dialect, settings.unclosed)?
+        let dialect = settings.dialect(key);
+        let check = ReplyCheck::new(&dialect, settings.unclosed)?
             .without_gate()
             .without_dependencies();
-        let reader = ReplyReader::new(&reply_dialect, &[][..], check, Limits::for_running())?;
+        let reader = ReplyReader::new(&dialect, &[][..], check, Limits::for_running())?;
         Ok(Self {
-            prompt_text: PromptTextBuilder::new(std::slice::from_ref(&prompt_dialect))?,
+            prompt_text: PromptTextBuilder::new(std::slice::from_ref(&dialect))?,
             reader: reader.with_events(),
             guard: match settings.mode {
-                ToolMode::Text => EchoGuard::new(std::slice::from_ref(&prompt_dialect))?,
+                ToolMode::Text => EchoGuard::new(std::slice::from_ref(&dialect))?,
                 ToolMode::Native => EchoGuard::new(&[Dialect::auto()])?,
             },
             rescue: match settings.mode {
                 ToolMode::Text => None,
-                ToolMode::Native => Some(rescue_reader(settings)?),
+                ToolMode::Native => Some(rescue_reader(&dialect)?),
             },
-            escaper: Escaper::new(&reply_dialect)?,
-            prompt_dialect,
-            reply_dialect,
+            escaper: Escaper::new(&dialect)?,
+            dialect,
         })
     }
 }
 
 fn rescue_reader(
-    settings: &ModelSettings,
+    dialect: &Dialect,
 ) -> Result<RescueReader<&'static [&'static ToolSpec]>, DialectError> {
-    let Some(span) = &settings.reasoning else {
-        return RescueReader::new(None);
-    };
-    let markers = [span.open.clone(), span.close.clone()];
-    Ok(if span.is_started {
-        RescueReader::in_reasoning(markers)?
-    } else {
-        RescueReader::new(Some(markers))?
-    })
+    match dialect.reasoning_markers().map(|it| it.map(str::to_owned)) {
+        Some(markers) if dialect.is_in_reasoning() => RescueReader::in_reasoning(markers),
+        markers => RescueReader::new(markers),
+    }
 }

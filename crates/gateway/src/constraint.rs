@@ -70,7 +70,7 @@ impl Constraint {
         if self.one_call {
             options = options.one_call();
         }
-        let grammar = grammar(tools, &self.compiled.reply_dialect, &options)?;
+        let grammar = grammar(tools, &self.compiled.dialect, &options)?;
         let fields = serde_json::Value::from(engine.request_fields(&grammar)).to_string();
         let members = fields
             .strip_prefix('{')
@@ -81,7 +81,7 @@ impl Constraint {
     fn key(&self, engine: Engine) -> GrammarKey {
         GrammarKey {
             engine,
-            dialect: self.compiled.reply_dialect.clone(),
+            dialect: self.compiled.dialect.clone(),
             choice: self.choice.clone(),
             one_call: self.one_call,
         }

@@ -62,4 +62,4 @@ pub use plaincall_call::grammar::Constrain;
 pub use server::{
     Body, ConfigError, Gateway, GatewayConfig, LocalModel, Observer, Replay, Report, Upstream,
 };
-pub use settings::{ArgumentMode, Markers, ModelSettings, PromptBudget, ReasoningSpan, ToolMode};
+pub use settings::{ArgumentMode, Markers, ModelSettings, PromptBudget, ToolMode};

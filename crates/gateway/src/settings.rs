@@ -18,14 +18,14 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelSettings {
-    /// How tools are offered to the model. The fields below, except `reasoning` and `developer_is_system`, apply to text mode.
+    /// How tools are offered to the model. The fields below, except `developer_is_system` and the reasoning markers of `dialect`,
+    /// apply to text mode.
     pub mode: ToolMode,
-    /// The dialect without reasoning markers. The gateway adds escaping and the key. Default: block.
+    /// The dialect of replies. The gateway adds escaping, the key, and the reasoning markers `<think>` unless the dialect has others
+    /// or is without reasoning. They are recognized at the beginning of a reply (`spec/common.md` 5.1). Default: block.
     pub dialect: Dialect,
     /// Whether the markers contain a key.
     pub markers: Markers,
-    /// The markers around reasoning in the model's text. Default: `<think>`.
-    pub reasoning: Option<ReasoningSpan>,
     /// When the arguments of calls are sent.
     pub arguments: ArgumentMode,
     /// How calls without an end marker are handled.
@@ -74,18 +74,6 @@ impl PromptBudget {
     }
 }
 
-/// The markers around the reasoning in a model's text. They are recognized at the beginning of a reply (`spec/common.md` 5.1).
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReasoningSpan {
-    /// The start marker, such as `<think>`.
-    pub open: String,
-    /// The end marker, such as `</think>`.
-    pub close: String,
-    /// Whether the prompt ends inside the reasoning, so that a reply begins with it.
-    pub is_started: bool,
-}
-
 /// Whether markers contain a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -117,16 +105,11 @@ impl From<&Model> for ModelSettings {
         let length = model.description_length;
         Self {
             mode: model.mode.unwrap_or_default(),
-            dialect: model.dialect(),
+            dialect: model.conversation(),
             markers: match model.keyed {
                 Some(true) => Markers::Keyed,
                 _ => Markers::Plain,
             },
-            reasoning: model.reasoning().map(|[open, close]| ReasoningSpan {
-                open,
-                close,
-                is_started: model.in_reasoning == Some(true),
-            }),
             arguments: model.arguments.unwrap_or_default(),
             unclosed: model.unclosed.unwrap_or_default(),
             repair_rounds: model.repair_rounds.unwrap_or(REPAIR_ROUNDS),
@@ -145,23 +128,6 @@ impl From<&Model> for ModelSettings {
     }
 }
 
-impl ReasoningSpan {
-    /// Creates a span with these markers.
-    pub fn new(open: impl Into<String>, close: impl Into<String>) -> Self {
-        Self {
-            open: open.into(),
-            close: close.into(),
-            is_started: false,
-        }
-    }
-
-    /// Creates a span with the most common markers, [`Dialect::THINK`].
-    pub fn think() -> Self {
-        let [open, close] = Dialect::THINK;
-        Self::new(open, close)
-    }
-}
-
 impl ModelSettings {
     /// Checks the settings.
     ///
@@ -172,8 +138,7 @@ impl ModelSettings {
             return Err(DialectError::NoSyntax);
         }
         let key = (self.markers == Markers::Keyed).then(|| "0".repeat(crate::key::KEY_LENGTH));
-        self.prompt_dialect(key.as_deref()).check()?;
-        self.reply_dialect(key.as_deref()).check()
+        self.dialect(key.as_deref()).check()
     }
 
     /// Changes the role `developer` to `system`, unless the model server supports it.
@@ -203,22 +168,12 @@ impl ModelSettings {
         is_changed
     }
 
-    pub(crate) fn prompt_dialect(&self, key: Option<&str>) -> Dialect {
-        let mut dialect = self.dialect.clone().escaped();
-        if let Some(key) = key {
-            dialect = dialect.keyed(key);
-        }
-        if let Some(span) = &self.reasoning {
-            dialect = dialect.leading_reasoning(&*span.open, &*span.close);
-        }
-        dialect
-    }
-
-    pub(crate) fn reply_dialect(&self, key: Option<&str>) -> Dialect {
-        let dialect = self.prompt_dialect(key);
-        match &self.reasoning {
-            Some(span) if span.is_started => dialect.in_reasoning(),
-            _ => dialect,
+    /// Returns the dialect of replies.
+    pub(crate) fn dialect(&self, key: Option<&str>) -> Dialect {
+        let dialect = self.dialect.clone().for_reply().escaped();
+        match key {
+            Some(key) => dialect.keyed(key),
+            None => dialect,
         }
     }
 }

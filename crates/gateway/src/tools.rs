@@ -125,8 +125,8 @@ impl OfferedTools {
         let budget = &settings.prompt_budget;
         let ((prompt, skipped), few_shot) = match settings.mode {
             ToolMode::Text => (
-                self.prompt(settings, &compiled.prompt_dialect, one_call)?,
-                self.few_shot(settings, &compiled.prompt_dialect)?,
+                self.prompt(settings, &compiled.dialect, one_call)?,
+                self.few_shot(settings, &compiled.dialect)?,
             ),
             ToolMode::Native => ((String::new(), 0), FewShot::default()),
         };

@@ -222,12 +222,7 @@ fn translate_messages(
     };
     let kept = request.response_format.as_ref();
     let mut text = instructions(choice, offer, form.as_ref(), kept);
-    text.push_str(&unlisted(
-        choice,
-        offer,
-        settings,
-        &compiled.prompt_dialect,
-    )?);
+    text.push_str(&unlisted(choice, offer, settings, &compiled.dialect)?);
     if !text.is_empty() {
         let text = compiled.prompt_text.escape(Untrusted::new(text));
         match messages.last_mut() {

@@ -567,9 +567,8 @@ fn prompts_with_other_keys() {
     let mut keys = HashSet::new();
     for dialect in [Dialect::block(), Dialect::emoji()] {
         let settings = crate::settings(|settings| {
-            settings.dialect = dialect;
+            settings.dialect = dialect.without_reasoning();
             settings.markers = Markers::Keyed;
-            settings.reasoning = None;
         });
         for seed in 0..4 {
             let mut random = Random::new(seed);

@@ -1,7 +1,6 @@
 //! URLs of model servers.
 
-/// The paths after a base URL, which documents of servers often show with it.
-const ENDPOINTS: [&str; 3] = ["/chat/completions", "/responses", "/messages"];
+use plaincall_wire::paths;
 
 /// Checks the URL of a model server: `http://` or `https://` and a host, without a user name or a password.
 ///
@@ -62,7 +61,11 @@ pub fn base_url(url: &str) -> Result<(&str, Option<&str>), String> {
         None => (url, None),
     };
     let base = base.trim_end_matches('/');
-    let endpoint = |path: &'static str| base.strip_suffix(path);
-    let base = ENDPOINTS.into_iter().find_map(endpoint).unwrap_or(base);
+    // Documents of servers often show the whole URL.
+    let endpoint = |path: &'static str| base.strip_suffix(paths::after_base(path));
+    let base = paths::REPLIES
+        .into_iter()
+        .find_map(endpoint)
+        .unwrap_or(base);
     Ok((base.trim_end_matches('/'), query))
 }

@@ -20,5 +20,6 @@ pub use connect::check_certificates;
 pub use error::{HttpError, HttpErrorKind, causes};
 pub use http;
 pub use hyper::body::Bytes;
+pub use plaincall_wire::paths;
 pub use rejections::Rejections;
 pub use response::{HttpResponse, Waits};

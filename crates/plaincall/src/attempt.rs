@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::{Arguments, Untrusted, untrusted::in_record};
-use plaincall_plan::Outcome;
+use plaincall_plan::{CallFailure, Outcome};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -208,18 +208,9 @@ fn output_of(result: Result<String, BoxError>) -> Option<String> {
 
 /// Returns the error of a call that timed out, with the tool's error if it has one.
 fn timed_out(time: Duration, last: Option<&Result<String, BoxError>>) -> String {
-    let time = format_duration(time);
+    let timed_out = CallFailure::TimedOut(time);
     match last {
-        Some(Err(error)) => format!("timed out after {time}; {error}"),
-        _ => format!("timed out after {time}"),
-    }
-}
-
-/// Formats a duration for messages: `60 s`, `1500 ms`.
-pub(crate) fn format_duration(time: Duration) -> String {
-    if time.subsec_nanos() == 0 {
-        format!("{} s", time.as_secs())
-    } else {
-        format!("{} ms", time.as_millis())
+        Some(Err(error)) => format!("{timed_out}; {error}"),
+        _ => timed_out.to_string(),
     }
 }

@@ -16,14 +16,14 @@ use std::hash::RandomState;
 use std::sync::Arc;
 
 use plaincall_call::{ReplyItem, Stop};
-use plaincall_plan::CallIndex;
+use plaincall_plan::{CallIndex, format_duration};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::task::{self, AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::{Ended, Transform, format_duration};
+use crate::attempt::{Ended, Transform};
 use crate::context::RunContext;
 use crate::event::{RunBegin, RunEvent};
 use crate::gate::{Decision, Gate, Recovery};

@@ -273,7 +273,7 @@ impl DurableRun {
             return;
         }
         let time = self.run_state.policy.turn_timeout.unwrap_or_default();
-        let time = crate::attempt::format_duration(time);
+        let time = plaincall_plan::format_duration(time);
         let reason = format!("the turn exceeded its time limit of {time}").into();
         let timed_out = true;
         self.apply(Input::Cancel { reason, timed_out }, at);

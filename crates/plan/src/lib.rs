@@ -34,6 +34,7 @@
 //! ```
 
 mod action;
+mod call_failure;
 mod cycles;
 mod dependency_errors;
 mod edges;
@@ -53,6 +54,7 @@ mod turn_end;
 mod view;
 
 pub use action::{Action, Because, Link, RejectReason};
+pub use call_failure::{CallFailure, format_duration};
 pub use dependency_errors::{DeclaredCall, dependency_errors};
 pub use plan::Plan;
 pub use plan_error::PlanError;

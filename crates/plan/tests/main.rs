@@ -4,5 +4,6 @@
 
 mod cycles;
 mod examples;
+mod failures;
 mod messages;
 mod reply;

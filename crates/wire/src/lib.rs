@@ -4,6 +4,7 @@
 //! - [`openai`]: chat completions, complete and streamed; models; errors.
 //! - [`anthropic`]: messages, complete and streamed. [`openai_responses`]: responses, complete and streamed.
 //! - [`read_replies`]: reads recorded replies. [`page_title`]: detects web pages sent instead of a response.
+//! - [`paths`]: the paths of the APIs.
 //! - [`read()`] and [`write()`]: convert JSON text to these types and back.
 //!
 //! The types have the fields that Plaincall uses. Every other field is kept as its JSON text in
@@ -41,6 +42,7 @@ mod json;
 pub mod openai;
 pub mod openai_responses;
 mod page;
+pub mod paths;
 mod read_error;
 mod recorded;
 pub mod sse;

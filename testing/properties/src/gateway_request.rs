@@ -27,8 +27,8 @@ pub fn gateway_request(data: &[u8]) {
         return;
     };
     let mut settings = settings(*one);
-    if let Some(span) = &mut settings.reasoning {
-        span.is_started = false;
+    if settings.dialect.is_in_reasoning() {
+        settings.dialect = settings.dialect.without_reasoning();
     }
     if form & 1 == 1 {
         check_body(rest, &settings);

@@ -21,12 +21,8 @@ pub(crate) fn settings(byte: u8) -> ModelSettings {
     }
     match (byte >> 4) & 3 {
         0 | 1 => {}
-        2 => settings.reasoning = None,
-        _ => {
-            if let Some(span) = &mut settings.reasoning {
-                span.is_started = true;
-            }
-        }
+        2 => settings.dialect = settings.dialect.without_reasoning(),
+        _ => settings.dialect = settings.dialect.for_reply().in_reasoning(),
     }
     settings.repair_rounds = u32::from(byte >> 6);
     settings

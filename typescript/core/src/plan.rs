@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use plaincall_call::{ReadCall, ReplyCheck, ToolSet, json::parse};
-use plaincall_plan::{PlanError, PlannedCall, ReplyAction, ReplyPlan};
+use plaincall_plan::{CallFailure, PlanError, PlannedCall, ReplyAction, ReplyPlan};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,6 +36,8 @@ pub(crate) enum PlanOperation {
         call: u32,
         succeeded: bool,
     },
+    /// Writes the sentence for the model about a call without a result.
+    Failure { name: String, detail: String },
 }
 
 /// A call of the host.
@@ -93,6 +95,10 @@ impl PlanOperation {
                 call,
                 succeeded,
             } => (object, state.plan(object)?.finish(call, succeeded)),
+            Self::Failure { name, detail } => {
+                let failure = CallFailure::named(&name, &detail);
+                return write(&mut state.output, &failure.map(|it| it.to_string()));
+            }
         };
         performed.map_err(Error::argument)?;
         let plan = state.plan(object)?;

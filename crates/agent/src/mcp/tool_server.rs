@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::call::names::unknown_tool;
+use plaincall::plan::CallFailure;
 use plaincall::{
     CallResult, Decision, Effect, Gate, Log, Policy, ReadOnly, Request, Rules, Run, RunError,
     RunEvent, Status, Stop, Submitted, Tool, Toolbox, gate::GateFuture, rules::Verdict,
@@ -258,7 +259,7 @@ fn rejected(why: String) -> CallToolResult {
 fn call_result(result: &CallResult, late: Option<Duration>) -> CallToolResult {
     let mut content: Vec<ContentBlock> = Vec::new();
     match late.filter(|_| result.status == Status::Cancelled) {
-        Some(time) => content.push(ContentBlock::text(format!("timed out after {time:?}"))),
+        Some(time) => content.push(ContentBlock::text(CallFailure::TimedOut(time).to_string())),
         None => content.extend(result.error.as_deref().map(ContentBlock::text)),
     }
     content.extend(result.note.as_deref().map(ContentBlock::text));

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use plaincall::Stop;
 use plaincall::call::grammar::Constrain;
-use plaincall_wire::Json;
 use plaincall_wire::anthropic::{
     Content, ContentBlock, Message as WireMessage, MessageResponse, MessagesRequest, StreamEvent,
     StreamUpdate, Usage as WireUsage,
 };
 use plaincall_wire::sse::Event;
+use plaincall_wire::{Json, paths};
 use serde_json::json;
 
 use super::answer::{Answered, EventStream};
@@ -23,7 +23,7 @@ use plaincall_http::{HttpSettings, Waits};
 /// The default URL.
 const URL: &str = "https://api.anthropic.com/v1";
 const API: Api = Api {
-    path: "/messages",
+    path: paths::MESSAGES,
     key_header: ("x-api-key", ""),
     fixed: Some(("anthropic-version", "2023-06-01")),
     own_fields: &[

@@ -10,7 +10,7 @@ use plaincall_http::http::header::{
 };
 use plaincall_http::http::request::Builder;
 use plaincall_http::{HttpClient, HttpResponse, HttpSettings, Waits, base_url};
-use plaincall_wire::{Json, Unknown};
+use plaincall_wire::{Json, Unknown, paths};
 use url::Url;
 
 use super::answer::failed;
@@ -29,7 +29,7 @@ const WAITS: Waits = Waits::new(
 /// The properties of an API.
 #[derive(Debug)]
 pub(super) struct Api {
-    /// The path after the base URL.
+    /// The path of requests for replies.
     pub(super) path: &'static str,
     /// The header of the key, and the prefix of its value.
     pub(super) key_header: (&'static str, &'static str),
@@ -176,7 +176,7 @@ impl Client {
         let base = self.ready().map(|ready| shown(&ready.base));
         Asked {
             base: base.unwrap_or_default(),
-            path: self.api.path,
+            path: paths::after_base(self.api.path),
             model: &self.model,
             has_key: self.key.is_some() || !self.headers.is_empty(),
         }
@@ -194,7 +194,7 @@ impl Client {
         self.send(request, body, self.waits, asked).await
     }
 
-    /// Requests a resource below the base URL. An error status is an error.
+    /// Requests the resource with this path. An error status is an error.
     pub(super) async fn get(
         &self,
         path: &str,
@@ -208,7 +208,7 @@ impl Client {
 
     fn url_of(&self, path: &str) -> Result<Url, ModelError> {
         let mut url = self.ready()?.base.clone();
-        url.set_path(&(url.path().trim_end_matches('/').to_owned() + path));
+        url.set_path(&(url.path().trim_end_matches('/').to_owned() + paths::after_base(path)));
         Ok(url)
     }
 

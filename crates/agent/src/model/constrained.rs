@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use plaincall::call::grammar::{Constrain, Engine, Grammar};
 use plaincall_http::{Rejections, Waits};
-use plaincall_wire::openai::ModelList;
+use plaincall_wire::openai::{Model, ModelList};
+use plaincall_wire::paths;
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
@@ -15,8 +16,6 @@ use super::server_error::Asked;
 use super::{ModelError, ModelErrorKind, ModelRequest, OpenAi};
 use crate::grammar::without_blocking;
 
-/// The path of the list of models.
-const LIST: &str = "/models";
 /// The time limit for the list of models.
 const LIST_TIME: Duration = Duration::from_secs(5);
 /// The longest list of models, in bytes.
@@ -106,24 +105,23 @@ impl OpenAi {
         detected.map_err(|error| self.0.redact(error))
     }
 
-    /// Requests the list of models. If it has this model, its owner decides.
+    /// Requests the list of models, which names the engine.
     async fn detect(&self) -> Result<Option<Engine>, ModelError> {
         let client = &*self.0;
         let asked = Asked {
-            path: LIST,
+            path: paths::after_base(paths::MODELS),
             ..client.asked()
         };
-        let mut answer = client.get(LIST, Waits::all(LIST_TIME), &asked).await?;
+        let mut answer = client
+            .get(paths::MODELS, Waits::all(LIST_TIME), &asked)
+            .await?;
         let body = answer.body(Vec::new(), LIST_BYTES).await;
         let body = body.map_err(|error| failed(&error, &asked))?;
         let list: ModelList<'_> =
             plaincall_wire::read(&body).map_err(|error| asked.cannot_be_read(&error))?;
         let models = list.data.unwrap_or_default();
-        let mut own = models.iter();
-        let own = own.find(|model| model.id.as_deref() == Some(&*client.model));
-        let models = own.map_or(&*models, std::slice::from_ref);
-        let mut owners = models.iter().filter_map(|model| model.owned_by.as_deref());
-        Ok(owners.find_map(Engine::from_owner))
+        let owners = models.iter().map(Model::id_and_owner);
+        Ok(Engine::from_list(owners, &client.model))
     }
 
     /// The setting for requests with a grammar: without one if other fields constrain the reply.

@@ -9,6 +9,7 @@ use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Content, FunctionDefinition,
     Message as WireMessage, StreamOptions, Tool as WireTool, ToolCall, Usage as WireUsage,
 };
+use plaincall_wire::paths;
 use plaincall_wire::sse::Event;
 
 use super::answer::{Answered, EventStream};
@@ -22,7 +23,7 @@ use super::{
 use plaincall_http::{HttpSettings, Waits};
 
 const API: Api = Api {
-    path: "/chat/completions",
+    path: paths::CHAT,
     key_header: ("authorization", "Bearer "),
     fixed: None,
     own_fields: &["model", "messages", "stream", "n", "tools", "functions"],

@@ -30,14 +30,34 @@ crate::named!(Engine {
 });
 
 impl Engine {
-    /// Returns the engine of a server that states this `owned_by` in its list of models.
-    pub fn from_owner(owner: &str) -> Option<Self> {
-        match owner {
-            "llamacpp" => Some(Self::LlamaCpp),
-            "vllm" => Some(Self::Vllm),
-            "sglang" => Some(Self::Sglang),
-            _ => None,
+    /// Returns the engine of a model by its server's list of models: the `id` and `owned_by` of each. If the list does not have
+    /// the model, the first known engine counts.
+    ///
+    /// ```
+    /// use plaincall_call::grammar::Engine;
+    ///
+    /// let list = [("small", "me"), ("large", "vllm")];
+    /// assert_eq!(Engine::from_list(list, "small"), None);
+    /// assert_eq!(Engine::from_list(list, "other"), Some(Engine::Vllm));
+    /// ```
+    pub fn from_list<'l>(
+        list: impl IntoIterator<Item = (&'l str, &'l str)>,
+        model: &str,
+    ) -> Option<Self> {
+        let mut first = None;
+        for (id, owner) in list {
+            let engine = match owner {
+                "llamacpp" => Some(Self::LlamaCpp),
+                "vllm" => Some(Self::Vllm),
+                "sglang" => Some(Self::Sglang),
+                _ => None,
+            };
+            if id == model {
+                return engine;
+            }
+            first = first.or(engine);
         }
+        first
     }
 
     /// Returns the keywords of the schemas that the grammar does not enforce in this engine. Lark and a structural tag enforce

@@ -55,7 +55,7 @@ pub(crate) struct AskOptions {
 
     /// A file with a JSON Schema that the answer must match. Standard output has only the JSON of the answer.
     ///
-    /// If an answer does not match, the model gets a message with the problems, at most `--max-repairs` times. Then the
+    /// If an answer does not match, the model gets a message with the problems, at most `limits.repairs` times. Then the
     /// command fails with the problems of the last answer.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,

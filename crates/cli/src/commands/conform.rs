@@ -7,7 +7,7 @@ mod process;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -30,62 +30,40 @@ use crate::terminal::interrupts::until_interrupted;
 /// Exit status: 0 if no check failed; 1 if one failed, or the parser exited or timed out; 2 for wrong usage.
 #[derive(Args, Debug)]
 pub(crate) struct ConformOptions {
-    /// The parser and its arguments.
-    #[arg(value_name = "COMMAND", last = true, required_unless_present_any = ["answer", "print"])]
+    /// The parser and its arguments. Default: print the selected examples, one JSON object per line, and run nothing.
+    #[arg(value_name = "COMMAND", last = true)]
     command: Vec<OsString>,
-
-    /// Use only the examples of this topic. May be repeated.
-    #[arg(long, value_name = "TOPIC")]
-    topic: Vec<Topic>,
 
     /// Include the examples whose result the defining documents leave open.
     #[arg(long)]
     free: bool,
 
-    /// Use only the examples whose id starts with this text, such as `block/2.2`.
+    /// Use only the examples whose id starts with this text, such as `emoji` or `block/2.2`. May be repeated.
     #[arg(long, value_name = "PREFIX")]
-    id: Option<String>,
+    id: Vec<String>,
 
-    /// Print at most this many failures.
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
-    show: usize,
+    /// Print all failures. Default: at most ten.
+    #[arg(long)]
+    full: bool,
 
     /// The time limit per answer, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
 
-    /// Print the selected examples, one JSON object per line, and run nothing.
-    #[arg(long, conflicts_with_all = ["command", "answer"])]
-    print: bool,
-
     /// Act as the parser: answer the lines of standard input with Plaincall's own parser.
-    #[arg(long, conflicts_with_all = ["command", "topic", "free", "id"])]
+    #[arg(long, conflicts_with_all = ["command", "free", "id"])]
     answer: bool,
 }
 
-/// A topic, which has one file of examples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Topic {
-    /// The rules that both syntaxes share.
-    Common,
-    /// The block syntax.
-    Block,
-    /// The emoji-bracket syntax.
-    Emoji,
-    /// Very long lines.
-    Limits,
-}
-
-impl Topic {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Common => include_str!("../../conformance/common.json"),
-            Self::Block => include_str!("../../conformance/block.json"),
-            Self::Emoji => include_str!("../../conformance/emoji.json"),
-            Self::Limits => include_str!("../../conformance/limits.json"),
-        }
-    }
-}
+/// The files of examples. The ids of each begin with its name.
+const FILES: [&str; 4] = [
+    include_str!("../../conformance/common.json"),
+    include_str!("../../conformance/block.json"),
+    include_str!("../../conformance/emoji.json"),
+    include_str!("../../conformance/limits.json"),
+];
+/// The maximum number of failures that are printed by default.
+const FAILURES: usize = 10;
 
 #[derive(Deserialize)]
 struct File {
@@ -105,15 +83,15 @@ pub(crate) fn conform(options: &ConformOptions, output: &mut Output) -> Outcome 
         return answer::answer_lines(output);
     }
     let cases = selected(options)?;
-    if options.print {
+    if cases.is_empty() {
+        return Err(Failure::Usage("no example matches the options".to_owned()));
+    }
+    if options.command.is_empty() {
         for case in &cases {
             output.json_line(case)?;
         }
         output.flush()?;
         return Ok(Status::Success);
-    }
-    if cases.is_empty() {
-        return Err(Failure::Usage("no example matches the options".to_owned()));
     }
     let counts = match block_on(until_interrupted(run(options, &cases, output)))? {
         Ok(counts) => counts,
@@ -124,10 +102,10 @@ pub(crate) fn conform(options: &ConformOptions, output: &mut Output) -> Outcome 
         failed,
         unsupported,
     } = counts;
-    if failed > options.show {
-        let hidden = failed - options.show;
+    if failed > FAILURES && !options.full {
+        let hidden = failed - FAILURES;
         output.text(format_args!(
-            "{hidden} more failed; use `--show` to print them\n"
+            "{hidden} more failed; use `--full` to print them\n"
         ))?;
     }
     let examples = count(cases.len(), "example");
@@ -158,7 +136,7 @@ async fn run(
                 compare::Outcome::Unsupported => counts.unsupported += 1,
                 compare::Outcome::Failed { expected, found } => {
                     counts.failed += 1;
-                    if counts.failed <= options.show {
+                    if options.full || counts.failed <= FAILURES {
                         let id = case["id"].as_str().unwrap_or_default();
                         output.text(format_args!("{id} {}\n", check.name))?;
                         print_lines(output, "input", &case["input"])?;
@@ -176,19 +154,14 @@ async fn run(
 /// Returns the examples that the options select.
 fn selected(options: &ConformOptions) -> Result<Vec<Value>, Failure> {
     let mut cases = Vec::new();
-    for topic in Topic::value_variants() {
-        if !options.topic.is_empty() && !options.topic.contains(topic) {
-            continue;
-        }
-        let file: File = serde_json::from_str(topic.text())
+    for file in FILES {
+        let file: File = serde_json::from_str(file)
             .map_err(|error| Failure::Runtime(format!("the examples cannot be read: {error}")))?;
         cases.extend(file.cases.into_iter().filter(|case| {
             let id = case["id"].as_str().unwrap_or_default();
-            (options.free || case["class"] != "free")
-                && options
-                    .id
-                    .as_deref()
-                    .is_none_or(|prefix| id.starts_with(prefix))
+            let mut prefixes = options.id.iter();
+            let is_chosen = prefixes.any(|prefix| id.starts_with(prefix)) || options.id.is_empty();
+            is_chosen && (options.free || case["class"] != "free")
         }));
     }
     Ok(cases)

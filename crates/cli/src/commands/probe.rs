@@ -8,7 +8,7 @@ mod subject;
 mod table;
 
 use std::borrow::Cow;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -99,13 +99,6 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "FILE", requires = "tools", conflicts_with_all = ["arms", "tasks", "repeat", "quick", "record", "html", "note", "seed", "concurrency"])]
     cases: Option<PathBuf>,
 
-    #[command(flatten)]
-    tools: ToolsOption,
-
-    /// Accept ` /]` as the end of an emoji call without a body. Default: `self_closing` of the model's settings.
-    #[arg(long)]
-    self_closing: bool,
-
     /// How many times to try each task with each arm.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
@@ -136,21 +129,16 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "N", default_value = "1")]
     concurrency: NonZeroUsize,
 
-    /// The sampling temperature. Default: the value in the configuration, else the server's.
-    #[arg(long, value_name = "NUMBER")]
-    temperature: Option<f64>,
-
     /// The seed of the first repetition; each further repetition adds 1. Default: no seed is sent.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// The maximum number of tokens per reply. Default: the value in the configuration, else the server's.
-    #[arg(long, value_name = "N")]
-    max_tokens: Option<NonZeroU32>,
-
     /// The time limit per attempt: seconds, or a number with `ms`, `s`, `m` or `h`.
     #[arg(long, value_name = "TIME", default_value = "10m")]
     timeout: Time,
+
+    #[command(flatten)]
+    tools: ToolsOption,
 
     #[command(flatten)]
     files: FileOptions,
@@ -174,9 +162,6 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         address: options.address.as_deref(),
         model: options.model.as_deref(),
         kind: options.kind,
-        self_closing: options.self_closing.then_some(true),
-        temperature: options.temperature,
-        max_tokens: options.max_tokens,
         files: &options.files,
     };
     let mut subject = Subject::new(&given, &Environment::read())?;

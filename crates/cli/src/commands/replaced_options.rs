@@ -1,7 +1,7 @@
 //! Options that earlier versions had, and what replaces them.
 
 /// Commands, options that they had, and what to use instead. `{name}` is the name of the
-/// option, and `{key}` the name as a key.
+/// option, `{key}` the name as a key, and `{limit}` the key of a limit.
 const REPLACED: &[(&str, &str, &str)] = &[
     (
         "check extract render grammar run inspect ask chat",
@@ -82,6 +82,23 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "use `--config FILE`, whose tables `[models.NAME]` are served",
     ),
     (
+        "probe",
+        "--temperature --max-tokens --self-closing",
+        "set `{key}` in a table `[models.NAME]` of the configuration",
+    ),
+    (
+        "ask chat",
+        "--max-calls --max-tokens --max-repairs",
+        "set `{limit}` in the table `[limits]` of the configuration, or the variable `PLAINCALL_LIMITS_{LIMIT}`",
+    ),
+    ("conform", "--topic", "use `--id`, such as `--id emoji`"),
+    ("conform", "--show", "use `--full`"),
+    (
+        "conform",
+        "--print",
+        "use `conform` without a command to print the examples",
+    ),
+    (
         "serve",
         "--upstream-key",
         "set the variable `PLAINCALL_UPSTREAM_KEY` for `--upstream`, or `key_file` beside `url` in the table `[models.\"*\"]` of the configuration",
@@ -101,6 +118,9 @@ pub(super) fn replacement<'u>(usage: &'u str, option: &str) -> Option<(&'u str, 
     let name = option.trim_start_matches('-');
     let instead = instead.replace("{name}", name);
     let instead = instead.replace("{key}", &name.replace('-', "_"));
+    let limit = name.trim_start_matches("max-");
+    let instead = instead.replace("{limit}", limit);
+    let instead = instead.replace("{LIMIT}", &limit.to_uppercase());
     Some((command, format!("`{option}` was removed: {instead}")))
 }
 
@@ -136,12 +156,13 @@ mod tests {
             let key = word.split(' ').next().unwrap();
             let place = match instead {
                 it if it.contains("`[serve]`") => "/properties/serve",
+                it if it.contains("`[limits]`") => "/properties/limits",
                 _ => "/properties/models/additionalProperties",
             };
             let is_key = schema
                 .pointer(&format!("{place}/properties/{key}"))
                 .is_some();
-            let is_known = is_key || has(key) || key.starts_with("PLAINCALL_");
+            let is_known = is_key || has(key) || key == command || key.starts_with("PLAINCALL_");
             assert!(is_known, "{text}");
             assert!(!text.contains(['{', '}']), "{text}");
         }

@@ -73,19 +73,6 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_turns: Option<NonZeroU32>,
 
-    /// The maximum number of calls per question. Default: `limits.calls` in the configuration, else 500.
-    #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub(crate) max_calls: Option<NonZeroU32>,
-
-    /// The maximum number of input and output tokens per question. Default: `limits.tokens` in the configuration, else
-    /// unlimited.
-    #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub(crate) max_tokens: Option<NonZeroU32>,
-
-    /// The maximum number of repair messages in a row. Default: `limits.repairs` in the configuration, else 5.
-    #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub(crate) max_repairs: Option<u32>,
-
     /// The time limit per question: seconds, or a number with `ms`, `s`, `m` or `h`. Default: `limits.time` in the
     /// configuration, else `1h`.
     #[arg(long, value_name = "TIME", help_heading = "Limits")]
@@ -102,19 +89,16 @@ impl AgentOptions {
             let paths: Vec<Value> = paths.iter().map(absolute).collect();
             (!paths.is_empty()).then_some(Value::Array(paths))
         };
-        let count = |count: Option<NonZeroU32>| value(count.map(NonZeroU32::get));
+        let turns = value(self.max_turns.map(NonZeroU32::get));
         let builtin = self.builtin.as_ref().map(absolute);
         let time = self.timeout.and_then(|it| serde_json::to_value(it).ok());
-        let values: [(_, &str, Option<Value>); 11] = [
+        let values: [(_, &str, Option<Value>); 8] = [
             ("/model", "--model", value(self.model.as_deref())),
             ("/system", "--system", value(self.system.as_deref())),
             ("/tools", "--tools", paths(&self.tools)),
             ("/mcp/files", "--mcp", paths(&self.mcp)),
             ("/builtin/directory", "--builtin", builtin),
-            ("/limits/turns", "--max-turns", count(self.max_turns)),
-            ("/limits/calls", "--max-calls", count(self.max_calls)),
-            ("/limits/tokens", "--max-tokens", count(self.max_tokens)),
-            ("/limits/repairs", "--max-repairs", value(self.max_repairs)),
+            ("/limits/turns", "--max-turns", turns),
             (
                 "/limits/concurrent",
                 "--concurrency",

@@ -45,7 +45,7 @@ fn our_parser_conforms() {
     assert_eq!((failed, unsupported), (0, 0), "{output}");
     // Each topic has its own examples.
     for topic in ["common", "block", "emoji", "limits"] {
-        let (status, output, _) = conform(&["--free", "--topic", topic], &OURS);
+        let (status, output, _) = conform(&["--free", "--id", topic], &OURS);
         assert_eq!(status, Some(0));
         assert!(
             !output.starts_with("0 ") && !output.starts_with(&examples.to_string()),
@@ -76,6 +76,27 @@ fn a_wrong_answer_is_shown() {
     );
 }
 
+#[test]
+fn examples_are_selected_and_failures_counted() {
+    let two = ["--id", "block/2.2/1", "--id", "emoji/2.1/1"];
+    let (status, output, error) = conform(&two, &[]);
+    assert_eq!((status, error.as_str()), (Some(0), ""));
+    let ids = output.lines().map(|line| {
+        let case: serde_json::Value = serde_json::from_str(line).unwrap();
+        case["id"].as_str().unwrap().to_owned()
+    });
+    assert!(ids.eq(["block/2.2/1", "emoji/2.1/1"]), "{output}");
+    let more = " more failed; use `--full` to print them\n";
+    for (options, has_more) in [
+        (&["--id", "block"][..], true),
+        (&["--id", "block", "--full"], false),
+    ] {
+        let (status, output, _) = conform_shell(options, r#"echo '{"events":[],"calls":[]}'"#);
+        assert_eq!(status, Some(1));
+        assert_eq!(output.contains(more), has_more, "{output}");
+    }
+}
+
 /// Text may be split anywhere; keys beyond those of the example do not matter; keys that the example requires to be
 /// absent must be absent.
 #[test]
@@ -103,7 +124,7 @@ fn answers_are_compared_as_the_definition_requires() {
 #[test]
 fn unsupported_operations_are_not_failures() {
     let (status, output, _) = conform_shell(
-        &["--topic", "emoji"],
+        &["--id", "emoji"],
         r#"echo '{"unsupported":["events","calls","text","refused","near"]}'"#,
     );
     assert_eq!(status, Some(0));

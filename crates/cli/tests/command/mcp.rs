@@ -332,7 +332,7 @@ fn progress_and_a_timeout_are_sent_to_the_client() {
     }
     let expected = ["waiting for approval", "waiting to start", "started"];
     assert_eq!(steps, expected);
-    assert_eq!(line["result"]["content"][0]["text"], "timed out after 1s");
+    assert_eq!(line["result"]["content"][0]["text"], "timed out after 1 s");
     is_gone(&written_id(directory.path()));
     // The connection continues.
     let greet = request(

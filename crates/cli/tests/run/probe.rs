@@ -98,16 +98,7 @@ fn each_arm_is_asked_in_its_own_form() {
     let ended = probe(
         &scene,
         &[
-            &[
-                url.as_str(),
-                "m:7b",
-                "--repeat",
-                "1",
-                "--seed",
-                "5",
-                "--temperature",
-                "0.5",
-            ],
+            &[url.as_str(), "m:7b", "--repeat", "1", "--seed", "5"],
             &LOOK_UP[..],
         ]
         .concat(),
@@ -127,9 +118,8 @@ fn each_arm_is_asked_in_its_own_form() {
         "{}",
         ended.stdout
     );
-    let configuration = format!(
-        "\n[models.m-7b]\nurl = \"{url}\"\nmodel = \"m:7b\"\ntemperature = 0.5\nsyntax = \"emoji\"\n"
-    );
+    let configuration =
+        format!("\n[models.m-7b]\nurl = \"{url}\"\nmodel = \"m:7b\"\nsyntax = \"emoji\"\n");
     assert!(ended.stdout.ends_with(&configuration), "{}", ended.stdout);
     let requests: Vec<Value> = serving
         .server
@@ -143,10 +133,7 @@ fn each_arm_is_asked_in_its_own_form() {
     let note = "note: without the arm block-grammar: the server's list of models names no engine";
     assert!(ended.stderr.starts_with(note), "{}", ended.stderr);
     for (number, request) in requests.iter().enumerate() {
-        assert_eq!(
-            (&request["seed"], &request["temperature"]),
-            (&json!(5), &json!(0.5))
-        );
+        assert_eq!(request["seed"], json!(5));
         assert_eq!(request["tools"].is_array(), number < 2, "{request}");
     }
     assert_eq!(requests[0]["tools"][0]["function"]["name"], "get_record");
@@ -186,10 +173,9 @@ fn each_arm_is_asked_in_its_own_form() {
 #[test]
 fn self_closing_calls_of_the_emoji_arm() {
     let scene = Scene::new("");
-    for (setting, options, is_accepted) in [
-        ("", &[][..], false),
-        ("", &["--self-closing"], true),
-        ("syntax = 'emoji'\nself_closing = true\n", &[], true),
+    for (setting, is_accepted) in [
+        ("", false),
+        ("syntax = 'emoji'\nself_closing = true\n", true),
     ] {
         let call = answer("\u{1F6E0}\u{FE0F}[get_record users u-1007 /]\n");
         // A rejected call gets a message, after which the model answers without one.
@@ -205,17 +191,17 @@ fn self_closing_calls_of_the_emoji_arm() {
             "--repeat",
             "1",
         ];
-        let ended = probe(&scene, &[&fixed[..], &LOOK_UP, options].concat());
-        let text = format!("{setting:?} {options:?}: {}{}", ended.stdout, ended.stderr);
+        let ended = probe(&scene, &[&fixed[..], &LOOK_UP].concat());
+        let text = format!("{setting:?}: {}{}", ended.stdout, ended.stderr);
         assert_eq!(
             ended.stderr.contains("emoji look-up: correct\n"),
             is_accepted,
             "{text}"
         );
-        let expected = match (is_accepted, setting) {
-            (true, "") => "syntax = \"emoji\"\nself_closing = true\n",
-            (true, _) => "[models.a] already has these settings.\n",
-            (false, _) => "[models.a]   # add to this table\nsyntax = \"emoji\"\n",
+        let expected = if is_accepted {
+            "[models.a] already has these settings.\n"
+        } else {
+            "[models.a]   # add to this table\nsyntax = \"emoji\"\n"
         };
         assert!(ended.stdout.contains(expected), "{text}");
     }

@@ -19,7 +19,11 @@ fn every_key_is_read_by_each_command() {
     let schema = &schema["properties"];
     for table in [&schema["models"]["additionalProperties"], &schema["serve"]] {
         for key in table["properties"].as_object().unwrap().keys() {
-            let lines = [format!("\n{key} = "), format!(".{key}]\n")];
+            let lines = [
+                format!("\n{key} = "),
+                format!(".{key}]\n"),
+                format!(".{key}]]\n"),
+            ];
             let has = lines.iter().any(|line| text.contains(line));
             assert!(has, "add `{key}` to testing/every_key.toml");
         }

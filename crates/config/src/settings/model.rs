@@ -367,7 +367,7 @@ impl Model {
         teaching.clone().over(&bare)
     }
 
-    /// Applies these settings on top of those of another model. If the syntax changes, so do the markers.
+    /// Applies the dialect of these settings to those of another model. If the syntax changes, so do the markers.
     pub fn over(self, base: &Self) -> Self {
         let is_other = |syntax: Syntax| syntax != base.syntax.unwrap_or_default();
         let has_own = self.syntax.is_some_and(is_other);
@@ -375,20 +375,6 @@ impl Model {
             own.or_else(|| below.clone().filter(|_| !has_own))
         };
         Self {
-            url: self.url.or_else(|| base.url.clone()),
-            replay: self.replay.or_else(|| base.replay.clone()),
-            kind: self.kind.or(base.kind),
-            model: self.model.or_else(|| base.model.clone()),
-            key_env: self.key_env.or_else(|| base.key_env.clone()),
-            key_file: self.key_file.or_else(|| base.key_file.clone()),
-            headers: Some(self.headers)
-                .filter(|own| !own.is_empty())
-                .unwrap_or_else(|| base.headers.clone()),
-            temperature: self.temperature.or(base.temperature),
-            max_tokens: self.max_tokens.or(base.max_tokens),
-            extra: Some(self.extra)
-                .filter(|own| !own.is_empty())
-                .unwrap_or_else(|| base.extra.clone()),
             syntax: self.syntax.or(base.syntax),
             start_prefix: marker(self.start_prefix, &base.start_prefix),
             end_prefix: marker(self.end_prefix, &base.end_prefix),
@@ -398,20 +384,8 @@ impl Model {
                 .or_else(|| base.self_closing.filter(|_| !has_own)),
             reasoning: self.reasoning.or_else(|| base.reasoning.clone()),
             in_reasoning: self.in_reasoning.or(base.in_reasoning),
-            few_shot: self.few_shot.or(base.few_shot),
-            examples: Some(self.examples)
-                .filter(|own| !own.is_empty())
-                .unwrap_or_else(|| base.examples.clone()),
-            unclosed: self.unclosed.or(base.unclosed),
             keyed: self.keyed.or(base.keyed),
-            mode: self.mode.or(base.mode),
-            constrain: self.constrain.or(base.constrain),
-            arguments: self.arguments.or(base.arguments),
-            repair_rounds: self.repair_rounds.or(base.repair_rounds),
-            developer_role: self.developer_role.or(base.developer_role),
-            listed_tools: self.listed_tools.or_else(|| base.listed_tools.clone()),
-            hidden_tools: self.hidden_tools.or_else(|| base.hidden_tools.clone()),
-            description_length: self.description_length.or(base.description_length),
+            ..base.clone()
         }
     }
 }

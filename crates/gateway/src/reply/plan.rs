@@ -50,7 +50,7 @@ pub(crate) enum ReplyMode {
 impl ReplyPlan {
     /// Returns the dialect of the reply.
     pub fn dialect(&self) -> &Dialect {
-        &self.compiled.reply_dialect
+        &self.compiled.dialect
     }
 
     /// Returns the offered tools.

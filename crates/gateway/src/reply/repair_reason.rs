@@ -29,7 +29,7 @@ impl RepairReason {
         rounds: u32,
     ) -> Self {
         // The dialect was validated when the reply began.
-        let message = repair([(call, error)], plan, &plan.compiled.prompt_dialect);
+        let message = repair([(call, error)], plan, &plan.compiled.dialect);
         let message = message.map(PromptText::into_text).unwrap_or_default();
         let is_quoted = plan.may_be_copied(call);
         let error = if is_quoted {
@@ -51,11 +51,7 @@ impl RepairReason {
 /// Returns the reason to repair a reply without a call: near misses, or a required call.
 pub(super) fn without_call(written: &str, plan: &ReplyPlan, rounds: u32) -> Option<RepairReason> {
     let is_missing = plan.choice.is_required();
-    let near = repair_reply(
-        &ModelText::new(written),
-        plan,
-        &plan.compiled.prompt_dialect,
-    );
+    let near = repair_reply(&ModelText::new(written), plan, &plan.compiled.dialect);
     let near = near.ok().flatten();
     let near = near.filter(|_| !plan.is_quotation(written));
     let near = near.map(PromptText::into_text);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use plaincall_call::grammar::{Constrain, Engine, GrammarError};
 use plaincall_http::Rejections;
+use plaincall_wire::openai::Model;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -29,28 +30,24 @@ pub(super) struct GrammarSupport {
     rejected: Rejections,
 }
 
-/// The engines that the list of models names.
+/// The list of models, which names the engines.
 #[derive(Debug)]
 struct Detected {
     at: Instant,
-    engines: Result<Vec<(String, Option<Engine>)>, GatewayError>,
+    /// The id and the owner of each model.
+    models: Result<Vec<(String, String)>, GatewayError>,
 }
 
 impl Detected {
     fn is_current(&self) -> bool {
-        let models = self.engines.iter().flatten();
-        let mut engines = models.filter_map(|(_, engine)| *engine);
-        engines.next().is_some() || self.at.elapsed() < UNKNOWN
+        self.at.elapsed() < UNKNOWN || matches!(self.engine(""), Ok(Some(_)))
     }
 
-    /// Returns the engine of a model; if the list does not have it, the first engine.
+    /// Returns the engine of a model; of no model, the first engine.
     fn engine(&self, model: &str) -> Result<Option<Engine>, GatewayError> {
-        let models = self.engines.as_ref().map_err(Clone::clone)?;
-        let own = models.iter().find(|(id, _)| id == model);
-        Ok(match own {
-            Some((_, engine)) => *engine,
-            None => models.iter().find_map(|(_, engine)| *engine),
-        })
+        let models = self.models.as_ref().map_err(Clone::clone)?;
+        let owners = models.iter().map(|(id, owner)| (&**id, &**owner));
+        Ok(Engine::from_list(owners, model))
     }
 }
 
@@ -74,15 +71,13 @@ impl GrammarSupport {
 
 async fn detect(server: &Connection, headers: &HeaderMap) -> Detected {
     let models = models::fetch(server, headers).await;
-    let engines = models.map(|models| {
-        let engines = models.into_iter().map(|model| {
-            let engine = model.owned_by.as_deref().and_then(Engine::from_owner);
-            (model.id.unwrap_or_default().into_owned(), engine)
-        });
-        engines.collect()
-    });
+    let owned = |model: Model<'_>| {
+        let (id, owner) = model.id_and_owner();
+        (id.to_owned(), owner.to_owned())
+    };
+    let models = models.map(|models| models.into_iter().map(owned).collect());
     let at = Instant::now();
-    Detected { at, engines }
+    Detected { at, models }
 }
 
 /// A request to a model server, possibly with a grammar.

@@ -1,26 +1,12 @@
 //! The endpoints of the gateway: their paths, their methods and the format of their errors.
 
 use http::HeaderMap;
+use plaincall_wire::paths::{self, COUNT_TOKENS, MODELS};
 
 use crate::api::ClientApi;
 
-/// The forwarded `POST` endpoints. None manages files, jobs or accounts, which the model server's key may allow.
-const FORWARDED: [&str; 11] = [
-    "/v1/audio/speech",
-    "/v1/audio/transcriptions",
-    "/v1/audio/translations",
-    "/v1/completions",
-    "/v1/embeddings",
-    "/v1/images/edits",
-    "/v1/images/generations",
-    "/v1/images/variations",
-    "/v1/moderations",
-    "/v1/rerank",
-    "/v1/score",
-];
-const MODELS: &str = "/v1/models";
+/// The path of one model in reports.
 const MODEL: &str = "/v1/models/NAME";
-const COUNT_TOKENS: &str = "/v1/messages/count_tokens";
 const MONITORING: [(&str, Endpoint); 3] = [
     ("/health", Endpoint::Health),
     ("/ready", Endpoint::Ready),
@@ -52,7 +38,7 @@ impl Endpoint {
     /// Returns the endpoint with this path.
     pub(super) fn of(path: &str) -> Option<Self> {
         let ask = ClientApi::of_path(path).map(Self::Ask);
-        let forwarded = || FORWARDED.into_iter().find(|known| *known == path);
+        let forwarded = || paths::OTHERS.into_iter().find(|known| *known == path);
         let monitoring = || MONITORING.into_iter().find(|(known, _)| *known == path);
         match path.strip_prefix(MODELS) {
             Some("") => Some(Self::Models),
@@ -96,8 +82,8 @@ impl Endpoint {
 
     /// Returns a description of all endpoints for error messages.
     pub(super) fn list() -> String {
-        let asked = ClientApi::paths();
-        let forwarded = FORWARDED.join(", ");
+        let asked = paths::REPLIES.join(", ");
+        let forwarded = paths::OTHERS.join(", ");
         format!(
             "The gateway serves POST {asked}, {COUNT_TOKENS}, GET /health, /ready and /metrics, and forwards GET {MODELS}, {MODEL} and POST {forwarded}"
         )

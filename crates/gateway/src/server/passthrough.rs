@@ -8,6 +8,7 @@ use http::{HeaderMap, Method, Request};
 use percent_encoding::percent_decode_str;
 use plaincall_wire::anthropic::{self, ModelPage};
 use plaincall_wire::openai::{Model, ModelList};
+use plaincall_wire::paths;
 
 use crate::error::GatewayError;
 use crate::server::Shared;
@@ -123,7 +124,8 @@ async fn listed(
     };
     let is_converted = is_anthropic(&head.headers);
     let json = if endpoint == Endpoint::Model {
-        let name = head.uri.path().strip_prefix("/v1/models/");
+        let name = head.uri.path().strip_prefix(paths::MODELS);
+        let name = name.and_then(|rest| rest.strip_prefix('/'));
         let name = percent_decode_str(name.unwrap_or_default()).decode_utf8_lossy();
         let mut models = list.data.unwrap_or_default().into_iter();
         match models.find(|model| model.id.as_deref() == Some(&*name)) {
@@ -171,7 +173,7 @@ fn anthropic_model(model: Model<'_>) -> String {
 /// Returns the path after `/v1`, unless a server could interpret it differently: dot segments, double escapes, backslashes,
 /// `;`, `?`, `#`, a segment that begins with a space, and control characters.
 fn below_v1(path: &str) -> Option<&str> {
-    let path = path.strip_prefix("/v1")?;
+    let path = path.strip_prefix(paths::VERSION)?;
     let decoded: Vec<u8> = percent_decode_str(path).collect();
     let is_unsafe = |byte: &u8| byte.is_ascii_control() || b"\\%;?#".contains(byte);
     let leads_up =

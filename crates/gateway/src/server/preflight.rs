@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use http::HeaderMap;
+use plaincall_wire::paths;
 
 use crate::error::GatewayError;
 use crate::server::Shared;
@@ -23,13 +24,15 @@ impl Shared {
     async fn problem(&self, server: &Connection) -> Option<String> {
         // A model in this process has no address to check.
         let base = server.base()?;
-        let error = ask_for_models(server, "/models").await.err()?;
+        let error = ask_for_models(server, paths::after_base(paths::MODELS))
+            .await
+            .err()?;
         let at = match self.routes.only() {
             Some(_) => String::new(),
             None => format!("{base}: "),
         };
         match error.status {
-            404 if ask_for_models(server, "/v1/models").await.is_ok() => Some(format!(
+            404 if ask_for_models(server, paths::MODELS).await.is_ok() => Some(format!(
                 "{base}/models does not exist, but {base}/v1/models does; did you mean {base}/v1?"
             )),
             404 => Some(format!(

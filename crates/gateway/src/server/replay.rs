@@ -9,7 +9,7 @@ use http::{Method, Request};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Usage};
-use plaincall_wire::{RecordedReply, ReplayError, read_replies};
+use plaincall_wire::{RecordedReply, ReplayError, paths, read_replies};
 
 use crate::api::chat::complete::CompleteResponse;
 use crate::api::chat::streamed::StreamedResponse;
@@ -102,8 +102,8 @@ const NOT_FOUND: &str = r#"{"error":{"message":"recorded replies answer POST /v1
 impl LocalModel for Replay {
     fn answer(&self, request: Request<Bytes>) -> ResponseFuture {
         let response = match (request.method(), request.uri().path()) {
-            (&Method::GET, "/v1/models") => Ok(response::json(200, MODELS.to_owned())),
-            (&Method::POST, "/v1/chat/completions") => match plaincall_wire::read(request.body()) {
+            (&Method::GET, paths::MODELS) => Ok(response::json(200, MODELS.to_owned())),
+            (&Method::POST, paths::CHAT) => match plaincall_wire::read(request.body()) {
                 Ok(request) => self
                     .reply(&request)
                     .ok_or_else(|| "no recorded reply".into()),

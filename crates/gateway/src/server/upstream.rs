@@ -14,7 +14,7 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use plaincall_http::{HttpError, HttpErrorKind, HttpResponse, Waits};
 use plaincall_wire::openai::{ErrorObject, read_error};
-use plaincall_wire::page_title;
+use plaincall_wire::{page_title, paths};
 use tokio::sync::watch;
 
 use crate::error::GatewayError;
@@ -255,7 +255,7 @@ impl Connection {
     ) -> Result<Answer, GatewayError> {
         let mut headers = headers.clone();
         headers.insert(CONTENT_TYPE, JSON);
-        let path = "/chat/completions";
+        let path = paths::after_base(paths::CHAT);
         self.pass(Method::POST, path, headers, body).await
     }
 
@@ -297,8 +297,13 @@ impl Connection {
 
     /// Requests the models.
     pub(super) async fn list(&self, headers: HeaderMap) -> Result<Answer, GatewayError> {
-        self.pass(Method::GET, "/models", headers, Bytes::new())
-            .await
+        self.pass(
+            Method::GET,
+            paths::after_base(paths::MODELS),
+            headers,
+            Bytes::new(),
+        )
+        .await
     }
 
     /// Sends a request of the gateway itself. Errors keep the model server's status.
@@ -416,7 +421,7 @@ impl Connection {
             Transport::Local(model) => {
                 let request = Request::builder().method(method);
                 let base = match base {
-                    Base::Api => "/v1",
+                    Base::Api => paths::VERSION,
                     Base::Server => "",
                 };
                 let request = request.uri(format!("{base}{path}"));

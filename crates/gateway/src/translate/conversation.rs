@@ -52,7 +52,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
         settings: &'o ModelSettings,
     ) -> Self {
         Self {
-            dialect: &compiled.prompt_dialect,
+            dialect: &compiled.dialect,
             prompt_text: &compiled.prompt_text,
             offer,
             secret,

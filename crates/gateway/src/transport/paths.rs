@@ -1,20 +1,12 @@
 //! Which requests belong to the translated APIs.
 
 use percent_encoding::percent_decode_str;
+use plaincall_wire::paths::{self, after_base};
 
 use crate::api::ClientApi;
 
-const APIS: [ClientApi; 3] = [ClientApi::Chat, ClientApi::Responses, ClientApi::Messages];
 /// Azure has the Responses API below this segment, without a version.
 const AZURE: &str = "openai";
-const COUNT_TOKENS: &str = "/count_tokens";
-/// The paths below the APIs whose requests may have tools, and which the model server does not have.
-const BELOW: [(ClientApi, &str); 4] = [
-    (ClientApi::Responses, "/compact"),
-    (ClientApi::Responses, "/input_tokens"),
-    (ClientApi::Messages, "/batches"),
-    (ClientApi::Messages, COUNT_TOKENS),
-];
 
 /// The request of a path.
 #[derive(Clone, Copy)]
@@ -38,7 +30,7 @@ pub(crate) struct Found<'p> {
 
 /// Returns the last segments of an API's path, without the version.
 pub(crate) fn suffix(api: ClientApi) -> &'static str {
-    api.path().strip_prefix("/v1").unwrap_or(api.path())
+    after_base(api.path())
 }
 
 /// Returns what a path may be, or `None` if it is not that of an API.
@@ -71,7 +63,7 @@ fn similar(path: &str) -> Option<Found<'static>> {
 
 fn exact(path: &str) -> Option<Found<'_>> {
     let path = path.trim_end_matches('/');
-    let exact = APIS.into_iter().find_map(|api| {
+    let exact = ClientApi::ALL.into_iter().find_map(|api| {
         let base = path.strip_suffix(suffix(api))?;
         let is_certain = matches!(api, ClientApi::Chat) || base.is_empty() || is_api_base(base);
         let target = Target::Ask(api, base);
@@ -92,12 +84,14 @@ fn below(api: ClientApi, path: &str) -> Vec<Found<'_>> {
     let places = path.match_indices(&with_slash);
     let found = places.filter_map(|(at, _)| {
         let (base, rest) = path.split_at_checked(at)?;
-        let rest = rest.strip_prefix(suffix(api))?;
-        let target = match (api, rest) {
-            (ClientApi::Messages, COUNT_TOKENS) => Target::CountTokens(base),
-            _ => Target::Unsupported(api),
+        let is = |known: &&str| after_base(known) == rest;
+        let target = if is(&paths::COUNT_TOKENS) {
+            Target::CountTokens(base)
+        } else {
+            Target::Unsupported(api)
         };
-        let is_certain = is_api_base(base) || base.is_empty() && BELOW.contains(&(api, rest));
+        let is_known = paths::BELOW_REPLIES.iter().any(is);
+        let is_certain = is_api_base(base) || base.is_empty() && is_known;
         Some(Found { target, is_certain })
     });
     found.collect()

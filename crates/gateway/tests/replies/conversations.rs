@@ -11,7 +11,7 @@ use plaincall_call::{
     history::{PastCall, TurnPart, history},
 };
 use plaincall_gateway::translation::{ReplyPlan, ToolCache, Translation, translate};
-use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, ReasoningSpan, Secret};
+use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Secret};
 use plaincall_syntax::{Dialect, Escaper};
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, all_cases};
@@ -61,9 +61,12 @@ impl Setting {
             _ => Dialect::block(),
         };
         let mut settings = crate::settings(|settings| {
-            settings.dialect = dialect;
             settings.markers = one(random, &[Markers::Plain, Markers::Keyed]);
-            settings.reasoning = random.one_in(2).then(ReasoningSpan::think);
+            settings.dialect = if random.one_in(2) {
+                dialect
+            } else {
+                dialect.without_reasoning()
+            };
             settings.arguments = one(random, &[ArgumentMode::Stream, ArgumentMode::Checked]);
         });
         if settings.check().is_err() {

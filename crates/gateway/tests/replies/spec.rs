@@ -114,8 +114,10 @@ fn examples() {
 /// Returns the number of calls that the client can read.
 fn reply(example: &Example, dialect: Dialect, parameters: &Value) -> usize {
     let settings = crate::settings(|settings| {
-        settings.dialect = dialect;
-        settings.reasoning = None;
+        settings.dialect = match dialect.reasoning_markers() {
+            Some(_) => dialect,
+            None => dialect.without_reasoning(),
+        };
     });
     if settings.check().is_err() {
         return 0;

@@ -223,7 +223,7 @@ fn emoji_and_keyed() {
 #[test]
 fn reasoning_begun_in_the_prompt() {
     let mut settings = ModelSettings::default();
-    settings.reasoning.as_mut().unwrap().is_started = true;
+    settings.dialect = settings.dialect.in_reasoning();
     check(
         &json!({}),
         &settings,

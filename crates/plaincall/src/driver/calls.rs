@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::Effect;
-use plaincall_plan::{CallIndex, Outcome, State};
+use plaincall_plan::{CallIndex, Outcome, State, format_duration};
 use tokio::task::{self, JoinError};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{Doing, Done, Driver, Running};
-use crate::attempt::{Attempt, Ended, format_duration};
+use crate::attempt::{Attempt, Ended};
 use crate::context::Context;
 use crate::event::{Resumed, RunEvent};
 use crate::gate::{Decision, ReadOnly, Recovery};

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::{Arguments, CallError, Effect, bind_arguments};
-use plaincall_plan::{CallIndex, Outcome};
+use plaincall_plan::{CallFailure, CallIndex, Outcome, format_duration};
 
 use super::{Input, RunState};
-use crate::attempt::{Ended, format_duration};
+use crate::attempt::Ended;
 use crate::event::AdmittedBy;
 use crate::gate::{Decision, Recovery};
 use crate::request::Request;
@@ -138,7 +138,7 @@ impl RunState {
             Ok(Decision::Deny { reason }) => Input::Deny { call, reason },
             Err(error) => Input::Deny {
                 call,
-                reason: format!("the call could not be approved: {error}"),
+                reason: CallFailure::Approval(&error.to_string()).to_string(),
             },
         })
     }

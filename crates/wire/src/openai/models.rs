@@ -31,3 +31,12 @@ object! {
         "owned_by" owned_by: Option<Cow<'a, str>>,
     }
 }
+
+impl Model<'_> {
+    /// Returns the name and the owner, which are empty if they are missing.
+    pub fn id_and_owner(&self) -> (&str, &str) {
+        let [id, owner] =
+            [&self.id, &self.owned_by].map(|text| text.as_deref().unwrap_or_default());
+        (id, owner)
+    }
+}

@@ -23,9 +23,6 @@ pub(super) struct Given<'g> {
     pub(super) address: Option<&'g str>,
     pub(super) model: Option<&'g str>,
     pub(super) kind: Option<Api>,
-    pub(super) self_closing: Option<bool>,
-    pub(super) temperature: Option<f64>,
-    pub(super) max_tokens: Option<NonZeroU32>,
     pub(super) files: &'g FileOptions,
 }
 
@@ -47,7 +44,7 @@ pub(super) struct Subject {
 impl Subject {
     pub(super) fn new(given: &Given<'_>, environment: &Environment) -> Result<Self, Failure> {
         if let Some(name) = given.address.and_then(|name| name.strip_prefix(REFERENCE)) {
-            return Self::reference(name, given.self_closing);
+            return Self::reference(name);
         }
         let is_url =
             |address: &&str| address.starts_with("http://") || address.starts_with("https://");
@@ -78,9 +75,6 @@ impl Subject {
             }
             (chosen, table)
         };
-        chosen.entry.self_closing = given.self_closing.or(chosen.entry.self_closing);
-        chosen.entry.temperature = given.temperature.or(chosen.entry.temperature);
-        chosen.entry.max_tokens = given.max_tokens.or(chosen.entry.max_tokens);
         let (id, api) = match (&chosen.entry.replay, chosen.entry.kind) {
             (Some(_), _) => ("replay".to_owned(), "replay"),
             (None, Some(Api::Anthropic)) => (chosen.id().to_owned(), "anthropic"),
@@ -151,7 +145,7 @@ impl Subject {
         Ok(None)
     }
 
-    fn reference(name: &str, self_closing: Option<bool>) -> Result<Self, Failure> {
+    fn reference(name: &str) -> Result<Self, Failure> {
         let Some(model) = Reference::named(name) else {
             let names: Vec<String> = Reference::names()
                 .map(|name| format!("`{REFERENCE}{name}`"))
@@ -165,10 +159,7 @@ impl Subject {
             id: Client::name(&model).to_owned(),
             model: Arc::new(model),
             table: None,
-            entry: Model {
-                self_closing,
-                ..Model::default()
-            },
+            entry: Model::default(),
             api: "reference",
             grammar_client: None,
             engine: None,

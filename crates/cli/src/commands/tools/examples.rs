@@ -72,7 +72,9 @@ async fn write_examples(
     let Ready { model, .. } = chosen.ready(environment)?;
     let ToolSetup { toolbox, .. } = options.sources.tool_setup(environment).await?;
     let mut status = Status::Success;
-    for tool in toolbox.iter().map(Tool::spec) {
+    let own = Tool::read_result();
+    let specs = toolbox.iter().map(Tool::spec);
+    for tool in specs.filter(|tool| *tool != own.spec()) {
         let agent = Agent::builder(model.clone()).build();
         let agent = agent.map_err(|error| failure(&error))?;
         let asked = agent.ask_as::<Written>(question(tool)).await;

@@ -8,7 +8,13 @@ use super::probe;
 use crate::run::scene::{Scene, call};
 
 const TOOLS: &str = "[tools.read]\ndescription = 'Reads a note.'\neffect = 'read'\nparameters = { name = 'string' }\nshell = 'false'\n";
-const OPTIONS: [&str; 5] = ["replay:replies.jsonl", "--tools", "tools.toml", "--cases", "cases.jsonl"];
+const OPTIONS: [&str; 5] = [
+    "replay:replies.jsonl",
+    "--tools",
+    "tools.toml",
+    "--cases",
+    "cases.jsonl",
+];
 
 fn scene(replies: &[&str], cases: &[serde_json::Value]) -> Scene {
     let scene = Scene::with_tools("", TOOLS);
@@ -29,36 +35,53 @@ fn asked(name: &str) -> serde_json::Value {
 fn the_settings_of_the_best_result_are_printed() {
     let emoji = |name: &str| format!("🛠️[read {name}]\n🛠️[/end]\n");
     let cases = [asked("plan"), asked("list")];
-    let replies = [&*call("read", &[("name", "plans")]), &emoji("plan"), &emoji("list"), "No."];
-    let scene = scene(&replies, &cases);
-    let ended = probe(&scene, &OPTIONS);
+    let scene = scene(&[], &cases);
+    let compare = |replies: &[&str], more: &[&str]| {
+        let first = [super::models("someone")];
+        let replies = replies.iter().map(|reply| super::answer(reply));
+        let serving = super::serving(first.into_iter().chain(replies).collect());
+        let url = serving.server.url();
+        probe(&scene, &[&[&*url, "m"], &OPTIONS[1..], more].concat())
+    };
+    let wrong = call("read", &[("name", "plans")]);
+    let ended = compare(&[&*wrong, &emoji("plan"), &emoji("list"), "No."], &[]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     for part in [
         "  emoji: 1 of 1 solved (21 to 100 %)\n  block: 0 of 1 solved (0 to 79 %)\n",
         "The other cases:\n  emoji: 1 of 1 solved (21 to 100 %)\n  block: 0 of 1 solved (0 to 79 %), the default\nThe intervals overlap",
-        "[models.replies]\n",
+        "[models.m]\n",
         "syntax = \"emoji\"\n",
     ] {
         assert!(ended.stdout.contains(part), "{part}: {ended:?}");
     }
-    assert!(ended.stderr.contains("1 block: wrong: What is in plan?\n2 emoji: right"), "{ended:?}");
+    let lines = "1 block: wrong: What is in plan?\n2 emoji: right";
+    assert!(ended.stderr.contains(lines), "{ended:?}");
 
-    let replies = [&*call("read", &[("name", "plan")]), "No.", "It is \u{1b}[2Jempty."];
-    let scene = self::scene(&replies, &cases);
-    let ended = probe(&scene, &[&OPTIONS[..], &["--json"]].concat());
+    let replies = [&*wrong, "No.", "It is \u{1b}[2Jempty."];
+    let ended = compare(&replies, &["--json"]);
     assert_eq!(ended.status, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("the model solved none of the cases"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("solved none of the cases"),
+        "{ended:?}"
+    );
     let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(report["best"], report["default"]);
-    assert_eq!(report["missed"][0]["expected"][0]["arguments"]["name"], "list");
-    assert_eq!(report["missed"][0]["answer"], "It is \u{1b}[2Jempty.");
+    let missed = &report["missed"][0];
+    assert_eq!(missed["expected"][0]["arguments"]["name"], "list");
+    assert_eq!(missed["answer"], "It is \u{1b}[2Jempty.");
 }
 
 #[test]
 fn mistakes_in_cases_have_a_place() {
     for (case, expected) in [
-        (json!({"question": "a", "call": []}), "cases.jsonl, line 2: unknown field `call`"),
-        (json!({"question": " "}), "cases.jsonl, line 2: `question` is empty"),
+        (
+            json!({"question": "a", "call": []}),
+            "cases.jsonl, line 2: unknown field `call`",
+        ),
+        (
+            json!({"question": " "}),
+            "cases.jsonl, line 2: `question` is empty",
+        ),
         (
             json!({"question": "a", "calls": [{"tool": "raed"}]}),
             "cases.jsonl, line 2: unknown tool `raed`; did you mean `read`?",
@@ -71,7 +94,10 @@ fn mistakes_in_cases_have_a_place() {
     let few = scene(&["a"], &[asked("plan")]);
     assert!(probe(&few, &OPTIONS).stderr.contains("has too few cases"));
     let ended = probe(&few, &OPTIONS[..3]);
-    assert!(ended.stderr.contains("`--tools` requires `--cases FILE`"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("`--tools` requires `--cases FILE`"),
+        "{ended:?}"
+    );
 }
 
 /// Examples that are not valid calls are left out. The file is valid with the others.
@@ -82,13 +108,27 @@ fn a_model_writes_examples() {
     wrong["arguments"] = json!({"file": "plan"});
     let written = json!({"examples": [wrong, right]}).to_string();
     let scene = scene(&[&written], &[]);
-    let command = ["tools", "examples", "--model", "replay:replies.jsonl", "--tools", "tools.toml"];
+    let command = [
+        "tools",
+        "examples",
+        "--model",
+        "replay:replies.jsonl",
+        "--tools",
+        "tools.toml",
+    ];
     let ended: crate::run::scene::Ended = scene.plaincall(&command).output().unwrap().into();
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    assert!(ended.stderr.contains("`read`: `arguments` of example 1: "), "{ended:?}");
+    assert!(
+        ended.stderr.contains("`read`: `arguments` of example 1: "),
+        "{ended:?}"
+    );
     let expected = "[[tools.\"read\".examples]]\nquestion = 'What was the \"plan\"?'\nresult = \"To go.\"\nanswer = \"It was to go.\"\narguments = { name = \"plan\" }\n\n";
     assert_eq!(ended.stdout, expected);
     fs::write(scene.path("more.toml"), format!("{TOOLS}{}", ended.stdout)).unwrap();
-    let checked: crate::run::scene::Ended = scene.plaincall(&["tools", "check", "more.toml"]).output().unwrap().into();
+    let checked: crate::run::scene::Ended = scene
+        .plaincall(&["tools", "check", "more.toml"])
+        .output()
+        .unwrap()
+        .into();
     assert_eq!(checked.status, Some(0), "{checked:?}");
 }

@@ -442,6 +442,7 @@ fn an_answer_matches_a_schema() {
         fs::write(scene.path("schema.json"), schema).unwrap();
         fs::write(scene.path("wrong.json"), "{\n  \"type\": \"objekt\"\n}").unwrap();
         fs::write(scene.path("bad.json"), "{\n  \"type\"\n}").unwrap();
+        fs::write(scene.path("few.toml"), "limits = { repairs = 1 }").unwrap();
         let ended = run(
             &scene,
             &[&["ask", "How many?", "--model", MODEL], options].concat(),
@@ -468,7 +469,7 @@ fn an_answer_matches_a_schema() {
         json,
         "3 turns - 1 call",
     );
-    let few = [&with_schema[..], &["--max-repairs", "1"]].concat();
+    let few = [&with_schema[..], &["--config", "few.toml"]].concat();
     check(&[wrong, wrong], &few, 1, "", problems);
     check(
         &[right],

@@ -60,7 +60,11 @@ fn few_shot_examples() {
     assert!(ended.stderr.contains(expected), "{ended:?}");
     user(&scene, &table("{ name = 'plan' }"));
     let ended = at_home(&scene, &["ask", "Hello!"]);
-    assert_eq!((ended.status, &*ended.stdout), (Some(0), "Hi.\n"), "{ended:?}");
+    assert_eq!(
+        (ended.status, &*ended.stdout),
+        (Some(0), "Hi.\n"),
+        "{ended:?}"
+    );
 }
 
 /// The command accepts the variables that it sets for tools.
