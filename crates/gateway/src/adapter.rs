@@ -235,11 +235,6 @@ impl Adapter {
         let settings = self.settings(model);
         let name = settings.upstream_model.as_ref();
         let has_defaults = settings.add_defaults(&mut chat);
-        if !is_chat {
-            for message in &mut chat.messages {
-                settings.adapt_role(message);
-            }
-        }
         let (mut upstream, mut plan) = match translate(chat, settings, &self.secret, &self.tools)? {
             Translation::Changed { upstream, plan } => (upstream, plan),
             Translation::Unchanged(mut chat) if is_chat => {
@@ -250,7 +245,10 @@ impl Adapter {
                 }
                 return Ok(Ask::Renamed(plaincall_wire::write_bytes(&chat)));
             }
-            Translation::Unchanged(chat) => {
+            Translation::Unchanged(mut chat) => {
+                if settings.mode == ToolMode::Text {
+                    (chat.messages, _) = native::complete_messages(chat.messages, settings);
+                }
                 let plan = plain_plan(&chat, settings, &self.secret, &self.tools)?;
                 (chat, Box::new(plan))
             }
@@ -260,7 +258,7 @@ impl Adapter {
         }
         let is_native = settings.mode == ToolMode::Native;
         let functions = if is_native && !is_chat {
-            native::complete(&mut upstream)
+            native::complete(&mut upstream, settings)
         } else {
             HashSet::new()
         };

@@ -4,8 +4,10 @@ mod client_texts;
 mod conversation;
 mod instructions;
 mod json_texts;
+mod message_order;
 pub(crate) mod native;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use plaincall_call::{Untrusted, prompt::tool_entry};
@@ -24,6 +26,7 @@ use crate::translate::client_texts::Texts;
 use crate::translate::conversation::{Conversation, has_calls};
 use crate::translate::instructions::instructions;
 use crate::translate::json_texts::Fields;
+use crate::translate::message_order::ordered;
 use crate::translate::native::native;
 
 /// The field of a result that states that its call failed. Other APIs than chat completions have it.
@@ -198,7 +201,7 @@ fn translate_messages(
 ) -> Result<(), DialectError> {
     let compiled = &*prompt.compiled;
     let mut conversation = Conversation::new(compiled, offer, secret, settings);
-    for message in std::mem::take(&mut request.messages) {
+    for message in ordered(std::mem::take(&mut request.messages), settings) {
         conversation.add(message)?;
     }
     let mut messages = conversation.finish()?;
@@ -278,11 +281,7 @@ fn append(message: &mut Message<'_>, text: &str) {
 fn joined<'t>(before: Option<Content<'t>>, after: Option<Content<'t>>) -> Option<Content<'t>> {
     let parts = |content| match content {
         Content::Parts(parts) => parts,
-        Content::Text(text) => vec![ContentPart {
-            kind: Some("text".into()),
-            text: Some(text),
-            ..ContentPart::default()
-        }],
+        Content::Text(text) => vec![text_part(text)],
     };
     match (before, after) {
         (Some(Content::Text(before)), Some(Content::Text(after))) => {
@@ -294,6 +293,15 @@ fn joined<'t>(before: Option<Content<'t>>, after: Option<Content<'t>>) -> Option
             Some(Content::Parts(all))
         }
         (before, after) => before.or(after),
+    }
+}
+
+/// Creates a part of a content.
+pub(crate) fn text_part(text: Cow<'_, str>) -> ContentPart<'_> {
+    ContentPart {
+        kind: Some("text".into()),
+        text: Some(text),
+        ..ContentPart::default()
     }
 }
 

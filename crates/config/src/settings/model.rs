@@ -121,6 +121,11 @@ pub struct Model {
     /// chat completions requests that it forwards or handles in native mode. Default: `false`.
     pub developer_role: Option<bool>,
 
+    /// Whether the server supports messages with the role `system` or `developer` after the first message. Otherwise
+    /// `plaincall serve` sends their texts in messages of the user, except in chat completions requests that it forwards or handles
+    /// in native mode. Default: `false`.
+    pub system_anywhere: Option<bool>,
+
     /// The tools that the prompt of `plaincall serve` lists. In names, `*` matches any characters. The others can still be called.
     /// Only in text mode. Default: all.
     pub listed_tools: Option<Vec<String>>,
@@ -380,6 +385,7 @@ impl Model {
             arguments: self.arguments.or(base.arguments),
             repair_rounds: self.repair_rounds.or(base.repair_rounds),
             developer_role: self.developer_role.or(base.developer_role),
+            system_anywhere: self.system_anywhere.or(base.system_anywhere),
             listed_tools: self.listed_tools.or_else(|| base.listed_tools.clone()),
             hidden_tools: self.hidden_tools.or_else(|| base.hidden_tools.clone()),
             description_length: self.description_length.or(base.description_length),

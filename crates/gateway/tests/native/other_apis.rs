@@ -68,7 +68,6 @@ fn messages_requests() {
     assert_eq!(found["tool_choice"], "required");
     assert_eq!(found["parallel_tool_calls"], false);
     let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
-    let part = json!([{"type": "text", "text": "The tool late is available now."}]);
     assert_eq!(
         found["messages"],
         json!([
@@ -76,7 +75,7 @@ fn messages_requests() {
             {"role": "assistant", "content": "I add.", "tool_calls": [
                 call("t1", "add", "{\"a\":5}"), call("t2", "find", "{}")]},
             {"role": "tool", "content": "Error: no", "tool_call_id": "t1"},
-            {"role": "tool", "content": part, "tool_call_id": "t2"}])
+            {"role": "tool", "content": "The tool late is available now.", "tool_call_id": "t2"}])
     );
     let changed: Vec<&str> = asked
         .changed_tools()
