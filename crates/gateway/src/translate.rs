@@ -38,7 +38,8 @@ pub(crate) const TOOL_REFERENCE: &str = "tool_reference";
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Translation<'r> {
-    /// No reply to the request is changed: in text mode, it has no tools and no calls. Forward it and its reply unchanged.
+    /// No reply to the request is changed: in text mode, it has no tools and no calls. Forward it and its reply unchanged. In text
+    /// mode, fields about tools are removed.
     Unchanged(ChatCompletionRequest<'r>),
     /// The request was translated.
     Changed {
@@ -81,6 +82,8 @@ pub fn translate<'r>(
     let offer = offers.read(&request)?;
     let offers_nothing = offer.is_empty() && offer.changed().is_empty();
     if offers_nothing && !request.messages.iter().any(has_calls) {
+        Choice::read(&request, &offer)?;
+        request.remove_tools();
         return Ok(Translation::Unchanged(request));
     }
     let is_misplaced =
@@ -231,9 +234,7 @@ fn translate_messages(
     }
     request.messages = messages;
     json_texts::escape(&mut request.unknown, Fields::Request, &compiled.prompt_text);
-    request.tools = None;
-    request.tool_choice = None;
-    request.parallel_tool_calls = None;
+    request.remove_tools();
     Ok(())
 }
 

@@ -8,3 +8,4 @@
 )]
 
 mod conversations;
+mod fields;

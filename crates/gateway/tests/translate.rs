@@ -422,7 +422,7 @@ fn requirements_for_one_reply() {
 #[test]
 fn unchanged_fields_are_passed_on() {
     let settings = ModelSettings::default();
-    let plain = json!({"model": "m", "messages": [{"role": "developer", "content": "!!!ARG:"}], "tools": [], "n": 2, "x": {"y": 1.50}});
+    let plain = json!({"model": "m", "messages": [{"role": "developer", "content": "!!!ARG:"}], "n": 2, "x": {"y": 1.50}});
     assert_eq!(
         translated(&plain, &settings).unwrap(),
         (plain, false, Dialect::block())

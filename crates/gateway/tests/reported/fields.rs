@@ -1,0 +1,63 @@
+//! Fields of requests, and those that the model server gets.
+
+use plaincall_gateway::ModelSettings;
+use plaincall_gateway::Secret;
+use plaincall_gateway::translation::{Adapter, Ask, ClientApi, Host};
+use serde_json::{Value, json};
+
+use crate::apis::{ALL, request};
+
+/// The request for the model server.
+fn upstream(settings: &ModelSettings, api: ClientApi, body: &Value) -> Value {
+    let adapter = Adapter::new(Secret::new("secret"), settings.clone());
+    let host = Host::new(Secret::new("seed"), 1);
+    match adapter.ask(api.path(), body.to_string().as_bytes(), host) {
+        Ask::Asked(asked) => serde_json::from_slice(asked.body()).unwrap(),
+        Ask::Renamed(body) => serde_json::from_slice(&body).unwrap(),
+        Ask::Unchanged => body.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// In text mode, the model server gets nothing of the client's tools, with and without them.
+#[test]
+fn tools_in_text_mode() {
+    const EMPTY: [(&str, &str, &str); 7] = [
+        ("evalstate/fast-agent#781", "tools", "[]"),
+        ("vllm-project/vllm#39780", "tools", "null"),
+        ("the AI SDK, with every request", "tool_choice", "null"),
+        (
+            "the Agents SDK, with every request",
+            "parallel_tool_calls",
+            "null",
+        ),
+        ("LangChain", "function_call", "\"auto\""),
+        ("LangChain", "functions", "[]"),
+        ("LangChain", "functions", "null"),
+    ];
+    for (reported, field, value) in EMPTY {
+        let value: Value = serde_json::from_str(value).unwrap();
+        for api in ALL {
+            for has_tools in [false, true] {
+                let mut body = request(api, &json!({}));
+                if !has_tools {
+                    body.as_object_mut().unwrap().remove("tools");
+                }
+                if !has_tools || field != "tools" {
+                    body[field] = value.clone();
+                }
+                let found = upstream(&ModelSettings::default(), api, &body);
+                assert!(found["messages"].is_array());
+                for field in [
+                    "tools",
+                    "tool_choice",
+                    "parallel_tool_calls",
+                    "functions",
+                    "function_call",
+                ] {
+                    assert_eq!(found.get(field), None, "{api:?}: {reported}");
+                }
+            }
+        }
+    }
+}
