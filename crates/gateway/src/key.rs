@@ -113,6 +113,11 @@ impl CallIds {
         }
     }
 
+    /// Takes an id of the model server. Returns whether no other call has it.
+    pub(crate) fn take(&mut self, id: &str) -> bool {
+        self.taken.insert(id.to_owned())
+    }
+
     /// Returns an id that no call of the conversation has.
     pub(crate) fn next(&mut self) -> String {
         loop {

@@ -207,6 +207,12 @@ impl OfferedTools {
         self.tools.get(name)
     }
 
+    /// Returns whether the request has a tool with this name, also if its calls cannot be written as text.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        let mut changed = self.changed.iter();
+        self.get(name).is_some() || changed.any(|one| one.name.as_deref() == Some(name))
+    }
+
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
         self.tools.find(name)
     }

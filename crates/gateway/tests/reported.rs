@@ -9,3 +9,4 @@
 
 mod conversations;
 mod fields;
+mod native_calls;

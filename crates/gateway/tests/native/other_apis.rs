@@ -245,16 +245,6 @@ fn messages_replies() {
     }
     assert_eq!(asking.counts().rescued_calls, 1);
 
-    // Pieces of two calls in turn cannot be blocks one after another.
-    let turns = [
-        piece(0, Some("a"), Some("now"), ""),
-        piece(1, Some("b"), Some("now"), ""),
-        piece(0, None, None, "{}"),
-    ];
-    let mut asking = asked(ClientApi::Messages, &body);
-    let bytes = fed(&mut asking, &stream(&turns, "tool_calls"), 20);
-    assert!(String::from_utf8(bytes).unwrap().contains("event: error"));
-
     body["stream"] = json!(false);
     let calls = json!([
         {"id": "a", "type": "function", "function": {"name": "now", "arguments": ""}},
