@@ -28,6 +28,8 @@ pub(super) struct Native {
     pub(super) calls: NativeCalls,
 }
 
+/// The beginning of calls of Mistral.
+const MISTRAL: &str = "[TOOL_CALLS]";
 /// The maximum length of held white space, in bytes.
 const MAX_BLANK: usize = 1024;
 
@@ -152,6 +154,7 @@ impl<O: ResponseSink> Reply<O> {
         };
         let are_texts = self.native.rescued.iter().any(is_returned);
         for one in std::mem::take(&mut self.native.rescued) {
+            self.ids.is_short = one.source().trim_start().starts_with(MISTRAL);
             match one {
                 Rescued::Calls { calls, .. } if !are_texts && self.is_rescue(&calls) => {
                     // The white space around calls is removed with them.

@@ -186,6 +186,7 @@ impl<O: ResponseSink> Reply<O> {
         });
         self.sent += 1;
         self.counts.native_calls += 1;
+        self.ids.is_short = false;
         piece.id = Some(if is_new { id } else { self.ids.next().into() });
         piece.kind.get_or_insert_with(|| "function".into());
         piece.function.get_or_insert_default().name = Some(name.into());
@@ -306,7 +307,7 @@ fn continuation<'r>(piece: &ToolCall<'r>) -> ToolCall<'r> {
 }
 
 /// Returns the name of a tool without the prefixes and tokens of chat templates, if the rest is exactly an offered tool.
-fn tool_name<'n>(name: &'n str, offer: &OfferedTools) -> &'n str {
+pub(super) fn tool_name<'n>(name: &'n str, offer: &OfferedTools) -> &'n str {
     if offer.has_name(name) {
         return name;
     }

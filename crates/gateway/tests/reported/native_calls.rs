@@ -128,6 +128,53 @@ const FACTS: &[Fact] = &[
     },
 ];
 
+/// Calls that arrive as text with names and ids of templates.
+#[test]
+fn rescued() {
+    let adapter = Adapter::new(Secret::new("secret"), native());
+    for (reported, text) in [
+        (
+            "ml-explore/mlx-lm#1375, vllm-project/vllm#9019",
+            r#"[TOOL_CALLS][{"name": "add", "arguments": {"a": 1}}]"#,
+        ),
+        (
+            "anomalyco/opencode#1680, ggml-org/llama.cpp#14349",
+            r#"[TOOL_CALLS]add[ARGS]{"a": 1}"#,
+        ),
+        (
+            "gpt-oss, Kimi",
+            r#"<tool_call>{"name": "functions.add", "arguments": {"a": 1}}</tool_call>"#,
+        ),
+    ] {
+        let message = json!({"role": "assistant", "content": text});
+        let mut body = request(ClientApi::Chat, &json!({"stream": false}));
+        let mut call = || {
+            let mut asked = asked(&adapter, ClientApi::Chat, &body);
+            asked.feed(&completion(&message, "stop"));
+            asked.end(None);
+            let recorded = crate::apis::recorded(ClientApi::Chat, &asked.take());
+            // An untrusted text with the same call.
+            body["messages"][0]["content"] = json!(text);
+            recorded.calls.into_iter().next()
+        };
+        let found = call().expect(reported);
+        assert_eq!(
+            (&*found.name, &*found.arguments),
+            ("add", r#"{"a":1}"#),
+            "{reported}"
+        );
+        let is_short =
+            found.id.len() == 9 && found.id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        assert_eq!(
+            is_short,
+            text.starts_with("[TOOL_CALLS]"),
+            "{reported}: {}",
+            found.id
+        );
+        assert_eq!(call(), None, "{reported}");
+    }
+}
+
 /// A delta of a server.
 fn delta(line: &str) -> Value {
     let (first, rest) = line.split_once(' ').unwrap();
