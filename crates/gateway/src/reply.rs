@@ -497,6 +497,7 @@ impl<O: ResponseSink> Reply<O> {
         let index = self.sent;
         self.sent += 1;
         self.last_id = self.ids.next();
+        let name = self.plan.offer.original(name);
         self.out.call(index, &self.last_id, name);
         index
     }

@@ -148,8 +148,11 @@ impl<O: ResponseSink> Reply<O> {
     /// Sends the held calls as calls, as far as they may be. If the model server itself returns a call of a tool in them, all
     /// are text.
     fn send_rescued(&mut self, returned: Option<&str>) {
+        let offer = &self.plan.offer;
         let is_returned = |one: &Rescued| match one {
-            Rescued::Calls { calls, .. } => calls.iter().any(|call| returned == Some(&*call.name)),
+            Rescued::Calls { calls, .. } => calls
+                .iter()
+                .any(|call| returned == Some(offer.original(&call.name))),
             _ => false,
         };
         let are_texts = self.native.rescued.iter().any(is_returned);
@@ -188,10 +191,10 @@ impl<O: ResponseSink> Reply<O> {
             return false;
         }
         let native = &self.native.calls;
-        if calls
-            .iter()
-            .any(|call| native.has(&call.name, &call.arguments.to_value()))
-        {
+        if calls.iter().any(|call| {
+            let name = self.plan.offer.original(&call.name);
+            native.has(name, &call.arguments.to_value())
+        }) {
             return false;
         }
         let is_surplus = self.plan.one_call && self.sent + calls.len() as u64 > 1;

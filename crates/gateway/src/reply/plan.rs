@@ -101,7 +101,8 @@ impl ToolLookup for ReplyPlan {
             ReplyMode::Native => tool_name(name, &self.offer),
             ReplyMode::Calls | ReplyMode::Text => name,
         };
-        self.offer.find(name).filter(|_| self.choice.allows(name))
+        let found = self.offer.find(name);
+        found.filter(|(_, tool)| self.choice.allows(&tool.name))
     }
 
     fn specs(&self) -> impl Iterator<Item = &ToolSpec> {

@@ -118,7 +118,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
         }
         let is_error = message.unknown.get(IS_ERROR);
         let is_error = is_error.is_some_and(|json| json.text() == "true");
-        let name = Untrusted::new(message.name.unwrap_or_default());
+        let name = self.alias(message.name.unwrap_or_default());
+        let name = Untrusted::new(name);
         let id = Untrusted::new(message.tool_call_id.unwrap_or_default());
         let text = match message.content {
             None => Cow::Borrowed(""),
@@ -136,6 +137,14 @@ impl<'o, 'r> Conversation<'o, 'r> {
         }
         self.results.push(result);
         Ok(())
+    }
+
+    /// Returns the model's name of a tool.
+    fn alias(&self, name: Cow<'r, str>) -> Cow<'r, str> {
+        match self.offer.alias(&name) {
+            same if same == name => name,
+            alias => Cow::Owned(alias.to_owned()),
+        }
     }
 
     /// Returns the definition of the tool that a part of a result introduces.
@@ -198,6 +207,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
             }
         };
         for call in &mut calls {
+            call.name = self.alias(std::mem::take(&mut call.name));
             let found = UnreadableCall::find(self.secret, &call.id, &call.arguments);
             if let Some(found) = found {
                 self.unreadable.push((call.id.clone(), found.message()));

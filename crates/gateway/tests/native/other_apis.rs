@@ -140,7 +140,7 @@ fn names_of_tools() {
     assert_eq!(found["tool_choice"]["function"]["name"], "get:time");
     let changed = asked.changed_tools().iter();
     let changed: Vec<&str> = changed.map(|tool| &*tool.reason.at).collect();
-    assert_eq!(changed, ["/tools/4/name", "/tools/5"]);
+    assert_eq!(changed, ["/tools/4", "/tools/5"]);
 }
 
 /// A namespace is joined with two underscores, also to a name that contains them, and restored.

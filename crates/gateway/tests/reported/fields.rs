@@ -19,6 +19,48 @@ fn upstream(settings: &ModelSettings, api: ClientApi, body: &Value) -> Value {
     }
 }
 
+/// Names that only the markers of calls exclude.
+#[test]
+fn aliases() {
+    for (reported, name, alias) in [
+        ("agentscope-ai/agentscope", "server:tool", "server_tool"),
+        ("Gemini", "default_api:x", "default_api_x"),
+        ("a name with blanks", "get the time", "get_the_time"),
+        ("a name that is taken", "is:taken", "is_taken_"),
+    ] {
+        let tool = |name: &str| {
+            json!({"type": "function", "function": {"name": name, "parameters": {
+            "type": "object", "properties": {"a": {"type": "integer"}}}}})
+        };
+        let call = json!({"id": "call_1", "type": "function", "function": {"name": name, "arguments": "{\"a\":1}"}});
+        let body = json!({"model": "m", "tools": [tool(name), tool("is_taken")],
+            "tool_choice": {"type": "function", "function": {"name": name}},
+            "messages": [{"role": "user", "content": "Go."},
+                {"role": "assistant", "content": null, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "call_1", "content": "done"}]});
+        let adapter = Adapter::new(Secret::new("secret"), ModelSettings::default());
+        let mut asked = crate::apis::asked(&adapter, ClientApi::Chat, &body);
+        assert_eq!(asked.changed_tools(), [], "{reported}");
+        let sent: Value = serde_json::from_slice(asked.body()).unwrap();
+        let text = |index: usize| sent["messages"][index]["content"].as_str().unwrap();
+        assert!(text(0).contains(&format!("## {alias}\n")), "{reported}");
+        let written = format!("!!!GADGET_START:{alias}\n!!!ARG:a\n1\n!!!GADGET_END\n");
+        assert_eq!(text(2), written, "{reported}");
+        assert!(
+            text(3).starts_with(&format!("Result 1 of 1: tool {alias}\n")),
+            "{reported}"
+        );
+        let answer = crate::native::model::completion(
+            &json!({"role": "assistant", "content": written}),
+            "stop",
+        );
+        asked.feed(&answer);
+        asked.end(None);
+        let found = crate::apis::recorded(ClientApi::Chat, &asked.take());
+        assert_eq!(found.readable(), [(name, "{\"a\":1}")], "{reported}");
+    }
+}
+
 /// In text mode, the model server gets nothing of the client's tools, with and without them.
 #[test]
 fn tools_in_text_mode() {
