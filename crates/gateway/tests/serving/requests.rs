@@ -443,7 +443,7 @@ async fn odd_tools() {
             vec![
                 function("-a", json!({})),
                 even(),
-                function("b c", json!({})),
+                function("-c", json!({})),
             ],
             "dropped /tools/0/function/name, dropped /tools/2/function/name",
             (0, 2),
