@@ -48,6 +48,7 @@ class ModelSettings(TypedDict, total=False):
     arguments: Literal["checked", "stream"]
     repair_rounds: int
     developer_role: bool
+    system_anywhere: bool
     listed_tools: list[str]
     hidden_tools: list[str]
     description_length: int

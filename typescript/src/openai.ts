@@ -39,6 +39,7 @@ export interface FetchSettings {
   arguments?: "checked" | "stream" | undefined;
   repairRounds?: number | undefined;
   developerRole?: boolean | undefined;
+  systemAnywhere?: boolean | undefined;
   listedTools?: string[] | undefined;
   hiddenTools?: string[] | undefined;
   descriptionLength?: number | undefined;

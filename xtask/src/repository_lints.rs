@@ -21,8 +21,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 13_150),
     ("call", 27_135),
     ("cli", 20_630),
-    ("config", 4_240),
-    ("gateway", 15_620),
+    ("config", 4_246),
+    ("gateway", 16_290),
     ("http", 910),
     ("plaincall", 13_820),
     ("plan", 2_550),
@@ -30,7 +30,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("report", 2_260),
     ("syntax", 7_200),
     ("table", 1_040),
-    ("wire", 4_320),
+    ("wire", 4_340),
 ];
 
 /// The allowed dependencies of each crate.

@@ -133,9 +133,10 @@ fn every_key_of_a_model() {
         ),
         (
             none(),
-            "developer_role = true",
+            "developer_role = true\nsystem_anywhere = true",
             Model {
                 developer_role: Some(true),
+                system_anywhere: Some(true),
                 ..none()
             },
         ),

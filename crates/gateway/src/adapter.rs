@@ -30,6 +30,14 @@ const MAX_ANSWER: usize = 64 << 20;
 /// The length of a request and its reply, in bytes, from which on reading the reply may take long.
 #[cfg(feature = "server")]
 const MAX_QUICK: usize = 32 << 10;
+/// Fields that model servers may reject if there are no tools, even if they are empty or `null`.
+const TOOL_FIELDS: [&str; 5] = [
+    "\"tools\"",
+    "\"tool_choice\"",
+    "\"parallel_tool_calls\"",
+    "\"functions\"",
+    "\"function_call\"",
+];
 /// A field that a client may have set to `null`.
 const NO_FORMAT: &[u8] = b"\"response_format\":null";
 /// The initial room for the fixed part of a prompt, in bytes.
@@ -90,7 +98,7 @@ pub enum Ask {
     /// called, or requests several answers or log probabilities. Forward it and its answer unchanged.
     Unchanged,
     /// As [`Unchanged`](Self::Unchanged), but the model server knows the model by another name
-    /// ([`ModelSettings::upstream_model`]). Forward this body, and its answer unchanged.
+    /// ([`ModelSettings::upstream_model`]), or fields were added or removed. Forward this body, and its answer unchanged.
     Renamed(Vec<u8>),
     /// The request was converted.
     Asked(Box<Asked>),
@@ -234,23 +242,22 @@ impl Adapter {
         let model = chat.model.as_deref().unwrap_or_default();
         let settings = self.settings(model);
         let name = settings.upstream_model.as_ref();
+        let is_text = settings.mode == ToolMode::Text;
         let has_defaults = settings.add_defaults(&mut chat);
-        if !is_chat {
-            for message in &mut chat.messages {
-                settings.adapt_role(message);
-            }
-        }
         let (mut upstream, mut plan) = match translate(chat, settings, &self.secret, &self.tools)? {
             Translation::Changed { upstream, plan } => (upstream, plan),
             Translation::Unchanged(mut chat) if is_chat => {
                 if let Some(name) = name {
                     chat.model = Some(name.clone().into());
-                } else if !has_defaults {
+                } else if !(has_defaults || is_text && has_tool_fields(body)) {
                     return Ok(Ask::Unchanged);
                 }
                 return Ok(Ask::Renamed(plaincall_wire::write_bytes(&chat)));
             }
-            Translation::Unchanged(chat) => {
+            Translation::Unchanged(mut chat) => {
+                if is_text {
+                    (chat.messages, _) = native::complete_messages(chat.messages, settings);
+                }
                 let plan = plain_plan(&chat, settings, &self.secret, &self.tools)?;
                 (chat, Box::new(plan))
             }
@@ -258,9 +265,9 @@ impl Adapter {
         if let Some(name) = name {
             upstream.model = Some(name.clone().into());
         }
-        let is_native = settings.mode == ToolMode::Native;
+        let is_native = !is_text;
         let functions = if is_native && !is_chat {
-            native::complete(&mut upstream)
+            native::complete(&mut upstream, settings)
         } else {
             HashSet::new()
         };
@@ -524,6 +531,12 @@ impl Asked {
         self.body = Bytes::new();
         self.exchange.reply.keeps_texts()
     }
+}
+
+/// Returns whether a request may have fields about tools.
+fn has_tool_fields(body: &[u8]) -> bool {
+    let mut fields = TOOL_FIELDS.iter();
+    fields.any(|field| memmem::find(body, field.as_bytes()).is_some())
 }
 
 /// Checks the number of JSON values in a request body. Invalid JSON is detected later.

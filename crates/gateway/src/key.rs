@@ -15,6 +15,8 @@ use sha2::Sha256;
 pub(crate) const KEY_LENGTH: usize = 8;
 /// The number of characters of an id after its prefix, which hold 124 bits.
 const ID_LENGTH: usize = 24;
+/// The number of characters of a short id.
+const SHORT_LENGTH: usize = 9;
 const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
 /// A secret of the gateway. All instances that serve one conversation need the same secret, so that they derive the same marker
@@ -101,6 +103,8 @@ pub(crate) struct CallIds {
     seed: Secret,
     given: u64,
     taken: HashSet<String>,
+    /// Whether ids are nine letters and digits, the only ones that templates of Mistral accept.
+    pub(crate) is_short: bool,
 }
 
 impl CallIds {
@@ -110,17 +114,27 @@ impl CallIds {
             seed,
             given: 0,
             taken,
+            is_short: false,
         }
+    }
+
+    /// Takes an id of the model server. Returns whether no other call has it.
+    pub(crate) fn take(&mut self, id: &str) -> bool {
+        self.taken.insert(id.to_owned())
     }
 
     /// Returns an id that no call of the conversation has.
     pub(crate) fn next(&mut self) -> String {
         loop {
-            let word = self.seed.word(&[b"call", &self.given.to_be_bytes()]);
+            let mut word = self.seed.word(&[b"call", &self.given.to_be_bytes()]);
             self.given += 1;
-            let id = format!("call_{word}");
-            if !self.taken.contains(&id) {
-                return id;
+            if self.is_short {
+                word.truncate(SHORT_LENGTH);
+            } else {
+                word.insert_str(0, "call_");
+            }
+            if self.take(&word) {
+                return word;
             }
         }
     }

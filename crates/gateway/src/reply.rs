@@ -11,6 +11,7 @@
 mod calls;
 mod holding_sink;
 mod native;
+mod native_calls;
 mod open_call;
 pub(crate) mod plan;
 mod repair_reason;
@@ -35,6 +36,7 @@ use crate::key::{CallIds, Secret};
 use crate::reply::calls::Before;
 use crate::reply::holding_sink::HoldingSink;
 use crate::reply::native::Native;
+pub(crate) use crate::reply::native_calls::OLD_CALL;
 use crate::reply::open_call::Opened;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
 use crate::reply::repair_reason::{as_text, without_call};
@@ -98,8 +100,6 @@ pub struct Reply<O> {
     client: Option<Weak<()>>,
     out: HoldingSink<O>,
 }
-
-const OLD_CALL: &str = "function_call";
 
 /// The maximum number of chunks after the end of a reply, where the usage is. Limits servers that never end their stream.
 const MAX_LATE: u32 = 16;
@@ -209,6 +209,7 @@ impl<O: ResponseSink> Reply<O> {
         for choice in chunk.choices.iter_mut().flatten() {
             // They contain the model's text with its markers.
             choice.logprobs = None;
+            native_calls::convert_old_call(choice);
         }
         if self.repairs == 0 {
             self.out.begin(&chunk);
@@ -221,9 +222,7 @@ impl<O: ResponseSink> Reply<O> {
                 self.reasoning_name = ReasoningField::Reasoning;
             }
             let is_native = self.plan.mode == ReplyMode::Native;
-            let old = delta.and_then(|delta| delta.unknown.get(OLD_CALL));
-            let has_call = !choice.calls().is_empty() || old.is_some_and(|call| !call.is_null());
-            if has_call && !is_native {
+            if !choice.calls().is_empty() && !is_native {
                 return self.fail(native::unexpected_call());
             }
             self.think(&choice.thought());
@@ -234,8 +233,11 @@ impl<O: ResponseSink> Reply<O> {
             if self.read_content(&content, others) == Flow::Stop {
                 return Flow::Stop;
             }
-            if is_native && self.native_calls(choice.calls()) == Flow::Stop {
-                return Flow::Stop;
+            if is_native {
+                self.native_calls(choice.calls());
+                if self.is_settled() {
+                    return Flow::Stop;
+                }
             }
             if let Some(reason) = choice.finished() {
                 self.finish(Some(reason));
@@ -495,6 +497,7 @@ impl<O: ResponseSink> Reply<O> {
         let index = self.sent;
         self.sent += 1;
         self.last_id = self.ids.next();
+        let name = self.plan.offer.original(name);
         self.out.call(index, &self.last_id, name);
         index
     }
@@ -542,7 +545,7 @@ impl<O: ResponseSink> Reply<O> {
         }
         let api_reason = reason.map(api_finish_reason);
         let is_truncated = match api_reason {
-            None => self.round.open.is_some() || self.native.is_open(),
+            None => self.round.open.is_some() || self.native.calls.is_last(),
             Some("content_filter") => true,
             // The model server's calls have no end marker: with an unknown reason, the last one may be truncated.
             Some("length") if self.plan.mode == ReplyMode::Native => true,
@@ -553,6 +556,7 @@ impl<O: ResponseSink> Reply<O> {
             Some(reason) if is_natural_end(reason) && !self.plan.stops_anywhere => Stop::Natural,
             _ => Stop::Broken,
         };
+        self.end_native_calls(is_truncated);
         self.end_native_text(!is_truncated);
         let end = if is_truncated { "length" } else { "stop" };
         for item in self.reader.finish(self.round.stop).items {

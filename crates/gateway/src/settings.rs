@@ -18,8 +18,8 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelSettings {
-    /// How tools are offered to the model. The fields below, except `developer_is_system` and the reasoning markers of `dialect`,
-    /// apply to text mode.
+    /// How tools are offered to the model. The fields below, except `developer_is_system`, `system_anywhere` and the reasoning markers
+    /// of `dialect`, apply to text mode.
     pub mode: ToolMode,
     /// The dialect of replies. The gateway adds escaping, the key, and the reasoning markers `<think>` unless the dialect has others
     /// or is without reasoning. They are recognized at the beginning of a reply (`spec/common.md` 5.1). Default: block.
@@ -35,6 +35,10 @@ pub struct ModelSettings {
     /// Whether messages with the role `developer` are sent as `system`, which all servers support. Chat completions requests that
     /// are forwarded, and those in native mode, keep their roles. Default: `true`.
     pub developer_is_system: bool,
+    /// Whether messages with the role `system` or `developer` stay where they are. Otherwise those after the first become text of
+    /// the user's messages, because many chat templates reject them. Chat completions requests that are forwarded, and those in
+    /// native mode, are not changed. Default: `false`.
+    pub system_anywhere: bool,
     /// The name of the model that is sent to the model server. Default: the requested one.
     pub upstream_model: Option<String>,
     /// Fields of each chat completions request to the model server that has none of the same name.
@@ -114,6 +118,7 @@ impl From<&Model> for ModelSettings {
             unclosed: model.unclosed.unwrap_or_default(),
             repair_rounds: model.repair_rounds.unwrap_or(REPAIR_ROUNDS),
             developer_is_system: model.developer_role != Some(true),
+            system_anywhere: model.system_anywhere == Some(true),
             upstream_model: model.model.clone(),
             default_fields,
             prompt_budget: PromptBudget {

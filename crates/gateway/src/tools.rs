@@ -24,6 +24,8 @@ use crate::settings::{ModelSettings, ToolMode};
 #[derive(Debug, Default)]
 pub struct OfferedTools {
     tools: ToolSet,
+    /// The names that calls as text cannot have, each with the one that the model gets.
+    aliases: Vec<(String, String)>,
     is_strict: bool,
     /// The tools that the prompt does not list, because a result introduces them later.
     deferred: HashSet<String>,
@@ -90,6 +92,7 @@ impl OfferedTools {
         if given.len() > MAX_TOOLS {
             return Err(too_much(&format!("{MAX_TOOLS} definitions")));
         }
+        let (given, aliases) = with_aliases(given);
         let mut read = read_usable_tools(given.iter().map(Json::text));
         for tool in &mut read.tools {
             set_body(tool, &given);
@@ -98,6 +101,7 @@ impl OfferedTools {
         Ok(Self {
             tools: tools
                 .map_err(|error| GatewayError::invalid_request(error.to_string(), Some("tools")))?,
+            aliases,
             is_strict: read.is_strict,
             deferred: deferred(&given),
             changed: read.changed,
@@ -135,9 +139,10 @@ impl OfferedTools {
             skipped_examples: skipped + few_shot.invalid.len() as u64,
             few_shot: Arc::new(few_shot),
             hidden: match settings.mode {
-                ToolMode::Text => {
-                    self.iter().filter(|tool| !budget.lists(&tool.name)).count() as u64
-                }
+                ToolMode::Text => self
+                    .iter()
+                    .filter(|tool| !budget.lists(self.original(&tool.name)))
+                    .count() as u64,
                 ToolMode::Native => 0,
             },
             compiled: Arc::new(compiled),
@@ -200,7 +205,7 @@ impl OfferedTools {
 
     /// Returns whether the prompt lists this tool.
     pub(crate) fn is_listed(&self, name: &str, settings: &ModelSettings) -> bool {
-        settings.prompt_budget.lists(name) && !self.deferred.contains(name)
+        settings.prompt_budget.lists(self.original(name)) && !self.deferred.contains(name)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -230,11 +235,31 @@ impl OfferedTools {
 
     /// Returns the tool with this name.
     pub fn get(&self, name: &str) -> Option<&ToolSpec> {
-        self.tools.get(name)
+        self.tools.get(self.alias(name))
+    }
+
+    /// Returns the model's name of a tool.
+    pub(crate) fn alias<'n>(&'n self, name: &'n str) -> &'n str {
+        let mut aliases = self.aliases.iter();
+        let found = aliases.find(|(original, _)| original == name);
+        found.map_or(name, |(_, alias)| alias)
+    }
+
+    /// Returns the client's name of a tool.
+    pub(crate) fn original<'n>(&'n self, name: &'n str) -> &'n str {
+        let mut aliases = self.aliases.iter();
+        let found = aliases.find(|(_, alias)| alias == name);
+        found.map_or(name, |(original, _)| original)
+    }
+
+    /// Returns whether the request has a tool with this name, also if its calls cannot be written as text.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        let mut changed = self.changed.iter();
+        self.get(name).is_some() || changed.any(|one| one.name.as_deref() == Some(name))
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
-        self.tools.find(name)
+        self.tools.find(self.alias(name))
     }
 }
 
@@ -261,6 +286,47 @@ fn set_body(tool: &mut ToolSpec, given: &[Json<'_>]) {
             tool.body = Some(body.to_owned());
         }
     }
+}
+
+/// Replaces the characters of names that only the markers of calls exclude: colons and blanks. Returns the definitions, and the
+/// names with their replacements.
+fn with_aliases(given: Vec<Json<'_>>) -> (Vec<Json<'_>>, Vec<(String, String)>) {
+    let name_of = |json: &Json<'_>| {
+        let tool = json.read::<Tool<'_>>().ok()?;
+        Some(tool.function?.name?.into_owned())
+    };
+    let is_odd = |name: &String| name.contains([':', ' ', '\t']);
+    let names: Vec<Option<String>> = given.iter().map(name_of).collect();
+    let mut taken: HashSet<String> = names.iter().flatten().cloned().collect();
+    let mut aliases: Vec<(String, String)> = Vec::new();
+    if !taken.iter().any(is_odd) {
+        return (given, aliases);
+    }
+    let renamed = given.into_iter().zip(names).map(|(json, name)| {
+        let Some(name) = name.filter(is_odd) else {
+            return json;
+        };
+        let known = aliases.iter().find(|(original, _)| *original == name);
+        let alias = known.map(|(_, alias)| alias.clone()).or_else(|| {
+            let mut alias = name.replace([':', ' ', '\t'], "_");
+            ToolSpec::new(&*alias).check().ok()?;
+            while !taken.insert(alias.clone()) {
+                alias.push('_');
+            }
+            aliases.push((name, alias.clone()));
+            Some(alias)
+        });
+        let definition = json.read::<Value>().ok();
+        match (definition, alias) {
+            (Some(mut definition), Some(alias)) => {
+                definition["function"]["name"] = alias.into();
+                Json::new(&definition)
+            }
+            _ => json,
+        }
+    });
+    let renamed = renamed.collect();
+    (renamed, aliases)
 }
 
 /// Returns the names of the deferred tools.
@@ -297,7 +363,7 @@ impl Choice {
             Some(Choose::None) => Self::None,
             Some(Choose::Required) => Self::Required,
             Some(Choose::Named(name)) => Self::Only {
-                names: vec![name.to_owned()],
+                names: vec![offer.alias(name).to_owned()],
                 is_required: true,
             },
             Some(Choose::Allowed { names, is_required }) if names.is_empty() => {
@@ -307,7 +373,10 @@ impl Choice {
                 Self::None
             }
             Some(Choose::Allowed { names, is_required }) => Self::Only {
-                names: names.into_iter().map(str::to_owned).collect(),
+                names: names
+                    .iter()
+                    .map(|name| offer.alias(name).to_owned())
+                    .collect(),
                 is_required,
             },
             Some(Choose::Other) => {

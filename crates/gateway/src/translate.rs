@@ -4,8 +4,10 @@ mod client_texts;
 mod conversation;
 mod instructions;
 mod json_texts;
+mod message_order;
 pub(crate) mod native;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use plaincall_call::few_shot::{FewShot, ShownCalls};
@@ -25,6 +27,7 @@ use crate::translate::client_texts::Texts;
 use crate::translate::conversation::{Conversation, has_calls};
 use crate::translate::instructions::instructions;
 use crate::translate::json_texts::Fields;
+use crate::translate::message_order::ordered;
 use crate::translate::native::native;
 
 /// The field of a result that states that its call failed. Other APIs than chat completions have it.
@@ -36,7 +39,8 @@ pub(crate) const TOOL_REFERENCE: &str = "tool_reference";
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Translation<'r> {
-    /// No reply to the request is changed: in text mode, it has no tools and no calls. Forward it and its reply unchanged.
+    /// No reply to the request is changed: in text mode, it has no tools and no calls. Forward it and its reply unchanged. In text
+    /// mode, fields about tools are removed.
     Unchanged(ChatCompletionRequest<'r>),
     /// The request was translated.
     Changed {
@@ -79,6 +83,8 @@ pub fn translate<'r>(
     let offer = offers.read(&request)?;
     let offers_nothing = offer.is_empty() && offer.changed().is_empty();
     if offers_nothing && !request.messages.iter().any(has_calls) {
+        Choice::read(&request, &offer)?;
+        request.remove_tools();
         return Ok(Translation::Unchanged(request));
     }
     let is_misplaced =
@@ -206,7 +212,7 @@ fn translate_messages(
 ) -> Result<(), DialectError> {
     let compiled = &*prompt.compiled;
     let mut conversation = Conversation::new(compiled, offer, secret, settings);
-    for message in std::mem::take(&mut request.messages) {
+    for message in ordered(std::mem::take(&mut request.messages), settings) {
         conversation.add(message)?;
     }
     let mut messages = conversation.finish()?;
@@ -232,9 +238,7 @@ fn translate_messages(
     }
     request.messages = messages;
     json_texts::escape(&mut request.unknown, Fields::Request, &compiled.prompt_text);
-    request.tools = None;
-    request.tool_choice = None;
-    request.parallel_tool_calls = None;
+    request.remove_tools();
     Ok(())
 }
 
@@ -300,11 +304,7 @@ fn append(message: &mut Message<'_>, text: &str) {
 fn joined<'t>(before: Option<Content<'t>>, after: Option<Content<'t>>) -> Option<Content<'t>> {
     let parts = |content| match content {
         Content::Parts(parts) => parts,
-        Content::Text(text) => vec![ContentPart {
-            kind: Some("text".into()),
-            text: Some(text),
-            ..ContentPart::default()
-        }],
+        Content::Text(text) => vec![text_part(text)],
     };
     match (before, after) {
         (Some(Content::Text(before)), Some(Content::Text(after))) => {
@@ -316,6 +316,15 @@ fn joined<'t>(before: Option<Content<'t>>, after: Option<Content<'t>>) -> Option
             Some(Content::Parts(all))
         }
         (before, after) => before.or(after),
+    }
+}
+
+/// Creates a part of a content.
+pub(crate) fn text_part(text: Cow<'_, str>) -> ContentPart<'_> {
+    ContentPart {
+        kind: Some("text".into()),
+        text: Some(text),
+        ..ContentPart::default()
     }
 }
 

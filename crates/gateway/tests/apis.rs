@@ -76,12 +76,7 @@ pub(crate) fn calls(api: ClientApi, bytes: &[u8], is_streamed: bool) -> Vec<(Str
         read_stream(api, bytes, false)
     } else {
         read_complete(api, bytes);
-        let response: Value = serde_json::from_slice(bytes).unwrap();
-        match api {
-            ClientApi::Chat => chat_calls(&response["choices"][0]["message"]),
-            ClientApi::Responses => strict_reader::recorded(&response),
-            _ => strict::read_complete(bytes).recorded(),
-        }
+        recorded(api, bytes)
     };
     let calls = recorded.calls.into_iter();
     calls
@@ -89,12 +84,22 @@ pub(crate) fn calls(api: ClientApi, bytes: &[u8], is_streamed: bool) -> Vec<(Str
         .collect()
 }
 
+/// Returns the calls of a complete response, with their ids.
+pub(crate) fn recorded(api: ClientApi, bytes: &[u8]) -> Recorded {
+    let response: Value = serde_json::from_slice(bytes).unwrap();
+    match api {
+        ClientApi::Chat => chat_calls(&response["choices"][0]["message"]),
+        ClientApi::Responses => strict_reader::recorded(&response),
+        _ => strict::read_complete(bytes).recorded(),
+    }
+}
+
 fn chat_calls(message: &Value) -> Recorded {
     let calls = message["tool_calls"].as_array().into_iter().flatten();
     let calls = calls.map(|call| {
         let text = |field: &str| call["function"][field].as_str().unwrap().to_owned();
         RecordedCall {
-            id: String::new(),
+            id: call["id"].as_str().unwrap().to_owned(),
             name: text("name"),
             arguments: text("arguments"),
         }

@@ -112,6 +112,21 @@ fn messages() {
         &none,
         &[r#"system: [{"type":"text","text":"Be kind."},{"type":"text","text":"\n\n<prompt>"#],
     );
+    // Turns that follow each other are one, unless the first has calls.
+    let call =
+        json!([{"id": "c", "type": "function", "function": {"name": "now", "arguments": "{}"}}]);
+    check(
+        &json!([{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "A.", "refusal": null},
+            {"role": "assistant", "content": "B.", "tool_calls": call}, {"role": "assistant", "content": "C."}]),
+        &none,
+        &[
+            "system: <prompt>",
+            "user: Hi.",
+            "assistant: A.\n\nB.\n!!!GADGET_START:now\n!!!GADGET_END\n",
+            "user: Result 1 of 1: tool now, status unknown\nError: the outcome of this call is unknown\n",
+            "assistant: C.",
+        ],
+    );
     // Markers are escaped in every role, and across parts.
     check(
         &json!([
@@ -408,7 +423,7 @@ fn requirements_for_one_reply() {
 #[test]
 fn unchanged_fields_are_passed_on() {
     let settings = ModelSettings::default();
-    let plain = json!({"model": "m", "messages": [{"role": "developer", "content": "!!!ARG:"}], "tools": [], "n": 2, "x": {"y": 1.50}});
+    let plain = json!({"model": "m", "messages": [{"role": "developer", "content": "!!!ARG:"}], "n": 2, "x": {"y": 1.50}});
     assert_eq!(
         translated(&plain, &settings).unwrap(),
         (plain, false, Dialect::block())

@@ -106,6 +106,11 @@ impl<'a> Unknown<'a> {
         self.entries.push(Entry::Field(name, value));
     }
 
+    /// Omits the known fields that were `null`.
+    pub(crate) fn forget_nulls(&mut self) {
+        self.nulls = 0;
+    }
+
     /// Returns whether this known field was `null`.
     pub(crate) fn was_null(&self, index: u8) -> bool {
         self.nulls & (1 << index) != 0

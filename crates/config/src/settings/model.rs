@@ -136,6 +136,11 @@ pub struct Model {
     /// chat completions requests that it forwards or handles in native mode. Default: `false`.
     pub developer_role: Option<bool>,
 
+    /// Whether the server supports messages with the role `system` or `developer` after the first message. Otherwise
+    /// `plaincall serve` sends their texts in messages of the user, except in chat completions requests that it forwards or handles
+    /// in native mode. Default: `false`.
+    pub system_anywhere: Option<bool>,
+
     /// The tools that the prompt of `plaincall serve` lists. In names, `*` matches any characters. The others can still be called.
     /// Only in text mode. Default: all.
     pub listed_tools: Option<Vec<String>>,

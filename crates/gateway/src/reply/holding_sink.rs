@@ -171,6 +171,9 @@ impl<O: ResponseSink> ResponseSink for HoldingSink<O> {
     }
 
     fn native_call(&mut self, index: u64, is_first: bool, piece: &ToolCall<'_>) {
+        if is_first {
+            self.waiting = (!self.out.can_interleave()).then(Texts::default);
+        }
         self.out.native_call(index, is_first, piece);
     }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use plaincall_call::rescue::{RescueReader, Rescued, RescuedCall};
-use plaincall_wire::openai::ToolCall;
 
 use crate::api::encoder::ResponseSink;
 use crate::error::GatewayError;
+use crate::reply::Reply;
+use crate::reply::native_calls::NativeCalls;
 use crate::reply::plan::ReplyPlan;
 use crate::reply::repair_reason::{NOT_A_CALL, SURPLUS};
-use crate::reply::{Flow, Reply};
 use crate::tools::Choice;
 
 /// The state of a reply in native mode.
@@ -25,14 +25,11 @@ pub(super) struct Native {
     rescued: Vec<Rescued>,
     /// The reason why valid calls that arrived as text stay text, if there are any. An echo counts more.
     refused: Option<Refused>,
-    /// The calls of the model server.
-    calls: Vec<NativeCall>,
-    /// Whether nothing has followed the last of them.
-    is_open: bool,
-    /// Whether the last of them has no arguments yet.
-    lacks_arguments: bool,
+    pub(super) calls: NativeCalls,
 }
 
+/// The beginning of calls of Mistral.
+const MISTRAL: &str = "[TOOL_CALLS]";
 /// The maximum length of held white space, in bytes.
 const MAX_BLANK: usize = 1024;
 
@@ -45,16 +42,6 @@ enum Refused {
     Echo,
 }
 
-/// A call of the model server that has begun.
-#[derive(Debug)]
-struct NativeCall {
-    /// The model server's index of it.
-    given: Option<u64>,
-    id: String,
-    /// The index that the client gets.
-    index: u64,
-}
-
 impl Native {
     pub(super) fn new(plan: &Arc<ReplyPlan>) -> Self {
         let reader = plan.compiled.rescue.as_ref();
@@ -65,14 +52,14 @@ impl Native {
             is_at_edge: true,
             rescued: Vec::new(),
             refused: None,
-            calls: Vec::new(),
-            is_open: false,
-            lacks_arguments: false,
+            calls: NativeCalls::default(),
         }
     }
 
     pub(super) fn is_holding(&self) -> bool {
-        !self.rescued.is_empty() || self.reader.as_ref().is_some_and(RescueReader::is_holding)
+        self.calls.is_holding()
+            || !self.rescued.is_empty()
+            || self.reader.as_ref().is_some_and(RescueReader::is_holding)
     }
 
     /// Returns the message for the model if the text resembles a call that the model may be asked to write again.
@@ -86,37 +73,13 @@ impl Native {
             Some(Refused::Echo) => None,
         }
     }
-
-    /// Returns whether nothing has followed the last call of the model server.
-    pub(super) fn is_open(&self) -> bool {
-        self.is_open
-    }
-
-    /// Returns the index of the call that a piece continues: the last one with its index. A piece without an index continues the
-    /// last call.
-    fn continued(&self, piece: &ToolCall<'_>) -> Option<u64> {
-        let mut calls = self.calls.iter().rev();
-        let same = calls.find(|call| call.given == piece.index);
-        let last = self.calls.last().filter(|_| piece.index.is_none());
-        let call = same.or(last).filter(|call| !call.is_ended_by(piece));
-        call.map(|call| call.index)
-    }
-}
-
-impl NativeCall {
-    /// Returns whether a piece begins another call. Some servers give every call the same index, or none.
-    fn is_ended_by(&self, piece: &ToolCall<'_>) -> bool {
-        let id = piece.id.as_deref().unwrap_or_default();
-        let has_other_id = !id.is_empty() && id != self.id;
-        !piece.name().is_empty() && (has_other_id || (piece.index.is_none() && id.is_empty()))
-    }
 }
 
 impl<O: ResponseSink> Reply<O> {
     /// Reads a piece of the text.
     pub(super) fn native_text(&mut self, text: &str) {
         if !text.is_empty() {
-            self.end_native_call();
+            self.end_complete_call();
         }
         let Some(reader) = &mut self.native.reader else {
             if !text.is_empty() {
@@ -135,9 +98,9 @@ impl<O: ResponseSink> Reply<O> {
     }
 
     /// Ends the text before a call of the model server with this name, if there is one.
-    fn end_native_text_before(&mut self, call: Option<&str>, is_complete: bool) {
+    pub(super) fn end_native_text_before(&mut self, call: Option<&str>, is_complete: bool) {
         if is_complete {
-            self.end_native_call();
+            self.end_complete_call();
         }
         if let Some(reader) = &mut self.native.reader {
             let found = reader.flush(is_complete);
@@ -146,14 +109,6 @@ impl<O: ResponseSink> Reply<O> {
         self.send_rescued(call);
         if self.counts.rescued_calls == 0 {
             self.send_blank();
-        }
-    }
-
-    /// Ends the arguments of the last call. Some model servers write none; only chat completions may have none.
-    fn end_native_call(&mut self) {
-        self.native.is_open = false;
-        if std::mem::take(&mut self.native.lacks_arguments) && !self.out.can_interleave() {
-            self.out.arguments(self.sent - 1, "{}");
         }
     }
 
@@ -193,17 +148,22 @@ impl<O: ResponseSink> Reply<O> {
     /// Sends the held calls as calls, as far as they may be. If the model server itself returns a call of a tool in them, all
     /// are text.
     fn send_rescued(&mut self, returned: Option<&str>) {
+        let offer = &self.plan.offer;
         let is_returned = |one: &Rescued| match one {
-            Rescued::Calls { calls, .. } => calls.iter().any(|call| returned == Some(&*call.name)),
+            Rescued::Calls { calls, .. } => calls
+                .iter()
+                .any(|call| returned == Some(offer.original(&call.name))),
             _ => false,
         };
         let are_texts = self.native.rescued.iter().any(is_returned);
         for one in std::mem::take(&mut self.native.rescued) {
+            self.ids.is_short = one.source().trim_start().starts_with(MISTRAL);
             match one {
                 Rescued::Calls { calls, .. } if !are_texts && self.is_rescue(&calls) => {
                     // The white space around calls is removed with them.
                     self.native.blank.clear();
                     self.native.is_at_edge = true;
+                    self.end_native_calls(false);
                     for call in calls {
                         self.send_call(&call.name, &call.arguments);
                         self.counts.calls += 1;
@@ -215,8 +175,8 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    /// Returns whether calls that arrived as text are sent as calls: if none is a copy of a text in the conversation, and
-    /// there may be so many.
+    /// Returns whether calls that arrived as text are sent as calls: if none is a copy of a text in the conversation or of a call
+    /// of the model server, and there may be so many.
     fn is_rescue(&mut self, calls: &[RescuedCall]) -> bool {
         let has_echo = self.plan.with_guard(|guard| {
             let mut calls = calls.iter();
@@ -228,6 +188,13 @@ impl<O: ResponseSink> Reply<O> {
         });
         if has_echo {
             self.native.refused = Some(Refused::Echo);
+            return false;
+        }
+        let native = &self.native.calls;
+        if calls.iter().any(|call| {
+            let name = self.plan.offer.original(&call.name);
+            native.has(name, &call.arguments.to_value())
+        }) {
             return false;
         }
         let is_surplus = self.plan.one_call && self.sent + calls.len() as u64 > 1;
@@ -255,61 +222,6 @@ impl<O: ResponseSink> Reply<O> {
             self.native.is_at_edge = false;
             self.send_text(&blank);
         }
-    }
-
-    /// Sends pieces of the model server's calls.
-    pub(super) fn native_calls(&mut self, pieces: &[ToolCall<'_>]) -> Flow {
-        for piece in pieces {
-            // In an answer that is not streamed, each piece is a call.
-            let continued = self.native.continued(piece).filter(|_| !self.is_whole);
-            let Some(index) = continued else {
-                self.begin_native_call(piece);
-                continue;
-            };
-            if let Err(error) = self.continue_native_call(index, piece) {
-                return self.fail(error);
-            }
-        }
-        Flow::Continue
-    }
-
-    fn begin_native_call(&mut self, piece: &ToolCall<'_>) {
-        self.end_native_text_before(Some(piece.name()), true);
-        let index = self.sent;
-        self.sent += 1;
-        self.counts.native_calls += 1;
-        let id = piece.id.as_deref().unwrap_or_default();
-        let is_taken = self.native.calls.iter().any(|call| call.id == id);
-        self.native.calls.push(NativeCall {
-            given: piece.index,
-            id: id.to_owned(),
-            index,
-        });
-        self.native.is_open = true;
-        self.native.lacks_arguments = piece.arguments().is_empty();
-        let mut piece = piece.clone();
-        if id.is_empty() || (is_taken && self.is_whole) {
-            piece.id = Some(self.ids.next().into());
-        }
-        self.out.native_call(index, true, &piece);
-    }
-
-    fn continue_native_call(
-        &mut self,
-        index: u64,
-        piece: &ToolCall<'_>,
-    ) -> Result<(), GatewayError> {
-        let has_none = piece.arguments().is_empty();
-        let is_open = self.native.is_open && index + 1 == self.sent;
-        if !is_open && !self.out.can_interleave() {
-            let message = "the model server continued a call after other content";
-            return has_none
-                .then_some(())
-                .ok_or_else(|| GatewayError::upstream(message));
-        }
-        self.native.lacks_arguments &= has_none;
-        self.out.native_call(index, false, piece);
-        Ok(())
     }
 }
 

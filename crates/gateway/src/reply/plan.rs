@@ -10,6 +10,7 @@ use plaincall_syntax::Dialect;
 use crate::compiled::CompiledDialect;
 use crate::counts::Counts;
 use crate::key::Secret;
+use crate::reply::native_calls::tool_name;
 use crate::reply::untrusted::UntrustedTexts;
 use crate::settings::ArgumentMode;
 use crate::tools::{Choice, OfferedTools};
@@ -99,7 +100,12 @@ impl ReplyPlan {
 /// Finds only the tools that may be called.
 impl ToolLookup for ReplyPlan {
     fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
-        self.offer.find(name).filter(|_| self.choice.allows(name))
+        let name = match self.mode {
+            ReplyMode::Native => tool_name(name, &self.offer),
+            ReplyMode::Calls | ReplyMode::Text => name,
+        };
+        let found = self.offer.find(name);
+        found.filter(|(_, tool)| self.choice.allows(&tool.name))
     }
 
     fn specs(&self) -> impl Iterator<Item = &ToolSpec> {

@@ -75,7 +75,7 @@ impl UntrustedTexts {
             match text {
                 EarlierText::Untrusted(text) => guard.observe(&Untrusted::new(text)),
                 EarlierText::Call { name, arguments } => {
-                    if let Some(arguments) = bound(name, arguments, tools) {
+                    if let Some((name, arguments)) = bound(name, arguments, tools) {
                         guard.record_call(name, &arguments);
                     }
                 }
@@ -85,12 +85,16 @@ impl UntrustedTexts {
     }
 }
 
-/// Returns the arguments of a call, if it is valid.
-fn bound(name: &str, arguments: &str, tools: &impl ToolLookup) -> Option<Arguments> {
+/// Returns the model's name of a tool and the arguments of a call, if it is valid.
+fn bound<'t>(
+    name: &str,
+    arguments: &str,
+    tools: &'t impl ToolLookup,
+) -> Option<(&'t str, Arguments)> {
     let (_, tool) = tools.find(name)?;
     let object: Map<String, Value> = serde_json::from_str(arguments).ok()?;
     let pairs = flatten_call(&object, tool).ok()?;
     let pairs = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
     let arguments = Arguments::from_pairs_within(&Limits::for_running(), tool, pairs).ok()?;
-    bind_arguments(tool, &arguments).ok()
+    Some((&tool.name, bind_arguments(tool, &arguments).ok()?))
 }

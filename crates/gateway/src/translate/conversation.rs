@@ -18,10 +18,9 @@ use crate::key::Secret;
 use crate::settings::ModelSettings;
 use crate::tools::{OfferedTools, list_options};
 use crate::translate::json_texts::{self, Fields, is_name};
+use crate::translate::message_order::{ModelMessages, Writer};
 use crate::translate::{IS_ERROR, TOOL_REFERENCE, joined};
 use crate::unreadable_call::UnreadableCall;
-
-const LABEL: &str = "\nThe user writes:\n\n";
 
 /// Translates the messages one after another.
 pub(super) struct Conversation<'o, 'r> {
@@ -31,7 +30,7 @@ pub(super) struct Conversation<'o, 'r> {
     offer: &'o OfferedTools,
     secret: &'o Secret,
     settings: &'o ModelSettings,
-    messages: Vec<Message<'r>>,
+    messages: ModelMessages<'r>,
     /// The names and ids of the last turn's calls.
     calls: Vec<(Untrusted<'r>, Untrusted<'r>)>,
     /// The reason if the last turn ended before an invalid call.
@@ -57,7 +56,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
             offer,
             secret,
             settings,
-            messages: Vec::new(),
+            messages: ModelMessages::new(settings),
             calls: Vec::new(),
             invalid_call: None,
             unreadable: Vec::new(),
@@ -70,8 +69,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
         if message.role() == "tool" {
             return self.result(message);
         }
-        self.settings.adapt_role(&mut message);
-        let before = self.take_results()?;
+        self.end_results()?;
+        let writer = self.messages.writer(&message);
         // Servers include these in the prompt too.
         for text in [
             &mut message.reasoning_content,
@@ -85,32 +84,26 @@ impl<'o, 'r> Conversation<'o, 'r> {
         message.role = message.role.take().map(|role| self.escaped_name(role));
         json_texts::escape(&mut message.unknown, Fields::Message, self.prompt_text);
         if message.role() == "assistant" {
-            self.messages.extend(before);
-            let turn = self.turn(message)?;
-            self.messages.push(turn);
-            return Ok(());
-        }
-        message.content = message.content.map(|content| self.escaped(content));
-        match before {
-            // Both are user messages, so they become one.
-            Some(results) if message.role() == "user" => {
-                let label = self.escaped_text(LABEL.into());
-                let results = joined(results.content, Some(Content::Text(label)));
-                message.content = joined(results, message.content);
-                self.messages.push(message);
+            message = self.turn(message)?;
+        } else if let Some(mut content) = message.content.take() {
+            if writer == Some(Writer::User) {
+                self.messages.escape_line(&mut content);
             }
-            before => {
-                self.messages.extend(before);
-                self.messages.push(message);
-            }
+            message.content = Some(self.escaped(content));
         }
+        self.push(message, writer);
         Ok(())
     }
 
     pub(super) fn finish(mut self) -> Result<Vec<Message<'r>>, DialectError> {
-        let last = self.take_results()?;
-        self.messages.extend(last);
-        Ok(self.messages)
+        self.end_results()?;
+        Ok(self.messages.into_messages())
+    }
+
+    fn push(&mut self, message: Message<'r>, writer: Option<Writer>) {
+        let prompt_text = self.prompt_text;
+        let escape = |text| prompt_text.escape(Untrusted::new(text));
+        self.messages.push(message, writer, escape);
     }
 
     /// Collects a result until the next message of another kind.
@@ -125,7 +118,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
         }
         let is_error = message.unknown.get(IS_ERROR);
         let is_error = is_error.is_some_and(|json| json.text() == "true");
-        let name = Untrusted::new(message.name.unwrap_or_default());
+        let name = self.alias(message.name.unwrap_or_default());
+        let name = Untrusted::new(name);
         let id = Untrusted::new(message.tool_call_id.unwrap_or_default());
         let text = match message.content {
             None => Cow::Borrowed(""),
@@ -145,6 +139,14 @@ impl<'o, 'r> Conversation<'o, 'r> {
         Ok(())
     }
 
+    /// Returns the model's name of a tool.
+    fn alias(&self, name: Cow<'r, str>) -> Cow<'r, str> {
+        match self.offer.alias(&name) {
+            same if same == name => name,
+            alias => Cow::Owned(alias.to_owned()),
+        }
+    }
+
     /// Returns the definition of the tool that a part of a result introduces.
     fn introduced(&self, part: &ContentPart<'_>) -> Result<Cow<'r, str>, DialectError> {
         let name = part.unknown.get("tool_name");
@@ -156,7 +158,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
         })
     }
 
-    fn take_results(&mut self) -> Result<Option<Message<'r>>, DialectError> {
+    /// Adds the results of the last turn's calls.
+    fn end_results(&mut self) -> Result<(), DialectError> {
         let calls = std::mem::take(&mut self.calls);
         let mut given = std::mem::take(&mut self.results);
         for (id, message) in self.unreadable.drain(..) {
@@ -168,7 +171,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
             given.push(result.status(Status::Error));
         }
         if calls.is_empty() && given.is_empty() {
-            return Ok(None);
+            return Ok(());
         }
         let called = calls.len();
         let mut ordered = in_call_order(calls, given);
@@ -185,7 +188,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
         if !others.is_empty() {
             message.content = joined(message.content, Some(Content::Parts(others)));
         }
-        Ok(Some(message))
+        self.push(message, Some(Writer::Tools));
+        Ok(())
     }
 
     fn turn(&mut self, mut message: Message<'r>) -> Result<Message<'r>, DialectError> {
@@ -203,6 +207,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
             }
         };
         for call in &mut calls {
+            call.name = self.alias(std::mem::take(&mut call.name));
             let found = UnreadableCall::find(self.secret, &call.id, &call.arguments);
             if let Some(found) = found {
                 self.unreadable.push((call.id.clone(), found.message()));

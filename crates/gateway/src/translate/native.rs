@@ -1,6 +1,7 @@
 //! Requests to a model server that has tools itself (`spec/gateway.md` 11).
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
@@ -12,7 +13,8 @@ use crate::settings::ModelSettings;
 use crate::tool_cache::ToolCache;
 use crate::tools::{Choice, DEFER_LOADING};
 use crate::translate::client_texts::Texts;
-use crate::translate::{IS_ERROR, TOOL_REFERENCE, Translation, ids, joined, plain_plan};
+use crate::translate::message_order::{ModelMessages, Writer, ordered};
+use crate::translate::{IS_ERROR, TOOL_REFERENCE, Translation, ids, plain_plan, text_part};
 
 /// Plans the reply to a request that is sent unchanged. A request whose reply can have no call as text, or needs its text as
 /// it is, is [`Translation::Unchanged`].
@@ -54,13 +56,13 @@ const FUNCTION_FIELDS: [&str; 4] = ["name", "description", "parameters", "strict
 
 /// Completes a request that was converted from another API: the model server gets its tools as functions, and results as text.
 /// Returns the places of the functions in the list. Other tools, and further ones with the same name, are dropped.
-pub(crate) fn complete(request: &mut ChatCompletionRequest<'_>) -> HashSet<usize> {
-    let mut introduced = Vec::new();
-    for message in &mut request.messages {
-        if message.role() == "tool" {
-            complete_result(message, &mut introduced);
-        }
-    }
+pub(crate) fn complete(
+    request: &mut ChatCompletionRequest<'_>,
+    settings: &ModelSettings,
+) -> HashSet<usize> {
+    let messages = std::mem::take(&mut request.messages);
+    let (messages, introduced) = complete_messages(messages, settings);
+    request.messages = messages;
     let given = request.tools().unwrap_or_default();
     let (mut places, mut names, mut functions) = (HashSet::new(), HashSet::new(), Vec::new());
     for (place, json) in given.iter().enumerate() {
@@ -81,26 +83,94 @@ pub(crate) fn complete(request: &mut ChatCompletionRequest<'_>) -> HashSet<usize
     places
 }
 
-/// Converts the fields of a result that chat completions do not have. Adds the names of deferred tools in it.
-fn complete_result(message: &mut Message<'_>, introduced: &mut Vec<String>) {
-    if let Some(Content::Parts(parts)) = &mut message.content {
-        let references = parts.iter_mut();
-        for part in references.filter(|part| part.kind.as_deref() == Some(TOOL_REFERENCE)) {
-            let name = part.unknown.get("tool_name");
-            let name = name.and_then(|json| json.read::<String>().ok());
-            let name = name.unwrap_or_default();
-            *part = ContentPart {
-                kind: Some("text".into()),
-                text: Some(format!("The tool {name} is available now.").into()),
-                ..ContentPart::default()
-            };
-            introduced.push(name);
+/// Converts the messages of another API to those that model servers accept: what is in a result besides text is in a message of
+/// the user after the results. Returns the names of deferred tools in results too.
+pub(crate) fn complete_messages<'r>(
+    messages: Vec<Message<'r>>,
+    settings: &ModelSettings,
+) -> (Vec<Message<'r>>, Vec<String>) {
+    let (mut introduced, mut names, mut others) = (Vec::new(), HashMap::new(), Vec::new());
+    let mut completed = ModelMessages::new(settings);
+    for mut message in ordered(messages, settings) {
+        if message.role() == "tool" {
+            let more = complete_result(&mut message, &mut introduced);
+            let id = message.tool_call_id.as_deref().unwrap_or_default();
+            let name = names.get(id).map_or("", String::as_str);
+            if !more.is_empty() {
+                others.push(text_part(
+                    format!("More output of the tool {name}:\n").into(),
+                ));
+                others.extend(more);
+            }
+            completed.push(message, None, |line| line);
+            continue;
         }
+        push_others(&mut completed, &mut others);
+        let calls = message.calls().iter();
+        names.extend(calls.map(|call| {
+            let id = call.id.as_deref().unwrap_or_default();
+            (id.to_owned(), call.name().to_owned())
+        }));
+        let writer = completed.writer(&message);
+        if let (Some(Writer::User), Some(content)) = (writer, &mut message.content) {
+            completed.escape_line(content);
+        }
+        completed.push(message, writer, |line| line);
+    }
+    push_others(&mut completed, &mut others);
+    (completed.into_messages(), introduced)
+}
+
+fn push_others<'r>(messages: &mut ModelMessages<'r>, others: &mut Vec<ContentPart<'r>>) {
+    if !others.is_empty() {
+        let mut message = Message::new("user", "");
+        message.content = Some(Content::Parts(std::mem::take(others)));
+        messages.push(message, Some(Writer::Tools), |line| line);
+    }
+}
+
+/// Converts the content of a result to one text, because tool messages may have no other. Returns the other parts, and adds the
+/// names of deferred tools.
+fn complete_result<'r>(
+    message: &mut Message<'r>,
+    introduced: &mut Vec<String>,
+) -> Vec<ContentPart<'r>> {
+    let (mut texts, mut others) = (Vec::new(), Vec::new());
+    match message.content.take() {
+        None => {}
+        Some(Content::Text(text)) => texts.push(text),
+        Some(Content::Parts(parts)) => {
+            for part in parts {
+                if part.kind.as_deref() == Some(TOOL_REFERENCE) {
+                    let name = part.unknown.get("tool_name");
+                    let name = name.and_then(|json| json.read::<String>().ok());
+                    let name = name.unwrap_or_default();
+                    texts.push(format!("The tool {name} is available now.").into());
+                    introduced.push(name);
+                } else if let Some(text) = part.text {
+                    texts.push(text);
+                } else {
+                    others.push(part);
+                }
+            }
+        }
+    }
+    let mut text = match (texts.len(), texts.pop()) {
+        (1, Some(text)) => text,
+        (_, last) => {
+            texts.extend(last);
+            Cow::Owned(texts.join("\n"))
+        }
+    };
+    if text.is_empty() && !others.is_empty() {
+        text = "The output is in the next message.".into();
     }
     if message.unknown.get(IS_ERROR).is_some() {
         message.unknown.remove(IS_ERROR);
-        message.content = joined(Some("Error: ".into()), message.content.take());
+        text.to_mut().insert_str(0, "Error: ");
     }
+    message.content = Some(Content::Text(text));
+    others
 }
 
 /// Returns the name of a function, whether it is deferred, and the function as the model server knows it.

@@ -197,22 +197,12 @@ fn results_in_several_messages() {
     let roles: Vec<&str> = found.iter().map(|(role, _)| &**role).collect();
     assert_eq!(
         roles,
-        [
-            "system",
-            "user",
-            "assistant",
-            "user",
-            "system",
-            "system",
-            "assistant",
-            "user"
-        ]
+        ["system", "user", "assistant", "user", "assistant", "user"]
     );
     assert_eq!(
         found[3].1,
-        "Result 1 of 2: tool now\nNo output.\nResult 2 of 2: tool now\nOutput: 2"
+        "Result 1 of 2: tool now\nNo output.\nResult 2 of 2: tool now\nOutput: 2\n\nThe system writes:\n\nBe brief.\n\nBe quick."
     );
-    assert_eq!(found[4].1, "Be brief.");
 }
 
 #[test]

@@ -85,5 +85,5 @@ fn examples() {
             _ => {}
         }
     }
-    assert_eq!(count, 3);
+    assert_eq!(count, 4);
 }

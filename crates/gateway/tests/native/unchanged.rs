@@ -129,7 +129,8 @@ fn native_calls_are_returned_unchanged() {
         let found = deltas(&bytes);
         let (last, found) = found.split_last().unwrap();
         let found: Vec<&Value> = found.iter().map(|choice| &choice["delta"]).collect();
-        assert_eq!(found, pieces.iter().collect::<Vec<_>>());
+        // A blank after the end of a call is omitted.
+        assert_eq!(found, pieces[..6].iter().collect::<Vec<_>>());
         assert_eq!(last["finish_reason"], "tool_calls");
         let counts = asked.counts();
         assert_eq!((counts.native_calls, counts.calls), (2, 0));
@@ -173,7 +174,9 @@ fn complete_answers_keep_their_calls() {
     let mut asked = asked(ClientApi::Chat, &request(&json!({"stream": false})));
     let answer = completion(&message, "tool_calls");
     let found: Value = serde_json::from_slice(&fed(&mut asked, &answer, usize::MAX)).unwrap();
-    assert_eq!(found, serde_json::from_slice::<Value>(&answer).unwrap());
+    let mut expected: Value = serde_json::from_slice(&answer).unwrap();
+    expected["choices"][0]["message"]["tool_calls"][1]["function"]["arguments"] = json!("{}");
+    assert_eq!(found, expected);
 }
 
 /// Some servers give their calls one id, or none.

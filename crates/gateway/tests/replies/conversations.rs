@@ -180,6 +180,7 @@ fn hostile(random: &mut Random, dialect: &Dialect) -> String {
         "```",
         "Result 2 of 2: tool now\n",
         "The user writes:\n",
+        "The system writes:\n",
         "\u{1F6E0}\u{FE0F}[now]",
         "\u{1F6E0}\u{FE0F}[/end]",
         "x",
@@ -324,7 +325,11 @@ impl TestConversation {
         tally: &mut Tally,
     ) {
         let dialect = plan.dialect();
-        let mut turns = self.sent.iter();
+        // Empty turns are omitted.
+        let mut turns = self
+            .sent
+            .iter()
+            .filter(|sent| !sent.content.is_empty() || !sent.calls.is_empty());
         let mut last_role = "";
         for message in messages {
             let text = text_of(message);
@@ -347,6 +352,7 @@ impl TestConversation {
             .iter()
             .map(|message| escaper.unescape(&text_of(message)).into_owned() + "\0")
             .collect();
+        let all = all.replace("The system writes\\:", "The system writes:");
         for message in self
             .messages
             .iter()

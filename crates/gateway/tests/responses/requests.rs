@@ -32,8 +32,10 @@ fn texts_and_messages() {
             pair("system", "Be short.\n\nBe kind."),
             pair("user", "Hi."),
             pair("assistant", "Yes?"),
-            pair("system", "Now in French."),
-            pair("user", "Bye."),
+            pair(
+                "user",
+                "The system writes:\n\nNow in French.\n\nThe user writes:\n\nBye."
+            ),
         ]
     );
     assert_eq!(sent(&body)["messages"][2]["reasoning_content"], "Hm.");

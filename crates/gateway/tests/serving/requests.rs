@@ -440,11 +440,7 @@ async fn odd_tools() {
             (1, 0),
         ),
         (
-            vec![
-                function("-a", json!({})),
-                even(),
-                function("b c", json!({})),
-            ],
+            vec![function("-a", json!({})), even(), function("-c", json!({}))],
             "dropped /tools/0/function/name, dropped /tools/2/function/name",
             (0, 2),
         ),

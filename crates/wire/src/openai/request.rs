@@ -76,6 +76,14 @@ impl ChatCompletionRequest<'_> {
         tools.read_field().map_err(|error| error.under("tools"))
     }
 
+    /// Removes everything about tools, also the old `functions` and `function_call`, and known fields that are `null`.
+    pub fn remove_tools(&mut self) {
+        (self.tools, self.tool_choice, self.parallel_tool_calls) = (None, None, None);
+        self.unknown.remove("functions");
+        self.unknown.remove("function_call");
+        self.unknown.forget_nulls();
+    }
+
     /// Returns whether the response is streamed.
     pub fn is_streamed(&self) -> bool {
         self.stream == Some(true)

@@ -7,6 +7,7 @@ use plaincall_wire::openai::{
 
 use crate::api::encoder::{Encoder, ResponseSink};
 use crate::error::GatewayError;
+use crate::reply::OLD_CALL;
 
 /// Collects a reply into one response.
 #[derive(Debug, Default)]
@@ -63,6 +64,8 @@ impl CompleteResponse {
         let refusal = Some(self.refusal).filter(|text| !text.is_empty());
         message.refusal = refusal.map(Into::into);
         message.tool_calls = Some(self.calls).filter(|calls| !calls.is_empty());
+        // It is one of the calls.
+        message.unknown.remove(OLD_CALL);
         choice.message = Some(message);
         choice.logprobs = choice.logprobs.map(|_| Json::default());
         choice.finish_reason = self.finish_reason.map(Into::into);

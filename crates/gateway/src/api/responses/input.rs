@@ -133,17 +133,6 @@ impl<'n, 'r> Conversation<'n, 'r> {
         }
         self.reasoning.clear();
         let content = content(given, index, "content")?;
-        // Many chat templates accept one system message only, at the beginning.
-        if let ([first], "system" | "developer", openai::Content::Text(text)) =
-            (&mut *self.messages, &*role, &content)
-            && first.role() == "system"
-            && let Some(openai::Content::Text(before)) = &mut first.content
-        {
-            let before = before.to_mut();
-            before.push_str("\n\n");
-            before.push_str(text);
-            return Ok(());
-        }
         let mut message = Message::new(role, "");
         message.content = Some(content);
         self.messages.push(message);

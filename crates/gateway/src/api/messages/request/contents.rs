@@ -8,14 +8,12 @@ use plaincall_wire::openai::{self, ContentPart, Message, ToolCall};
 use serde_json::json;
 
 use crate::api::messages::request::InvalidBlock;
-use crate::translate::{IS_ERROR, TOOL_REFERENCE};
+use crate::translate::{IS_ERROR, TOOL_REFERENCE, text_part};
 
 /// The messages of the chat completions request.
 #[derive(Default)]
 pub(super) struct Contents<'r> {
     messages: Vec<Message<'r>>,
-    /// The position for the results of the last turn's calls: after the turn, before other messages.
-    results_at: usize,
 }
 
 impl<'r> Contents<'r> {
@@ -47,8 +45,7 @@ impl<'r> Contents<'r> {
                 has_results = true;
                 let result =
                     result(block).map_err(|message| InvalidBlock::new(message, place()))?;
-                self.messages.insert(self.results_at, result);
-                self.results_at += 1;
+                self.messages.push(result);
             } else {
                 let mut more =
                     part(block).map_err(|message| InvalidBlock::new(message, place()))?;
@@ -73,7 +70,6 @@ impl<'r> Contents<'r> {
             message.content = message.content.filter(|content| !is_empty(content));
         }
         self.messages.push(message);
-        self.results_at = self.messages.len();
     }
 }
 
@@ -212,14 +208,6 @@ fn search_result(block: &ContentBlock<'_>) -> Result<String, String> {
     let lines = [title, &source, &text].into_iter();
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     Ok(lines.join("\n"))
-}
-
-fn text_part(text: Cow<'_, str>) -> ContentPart<'_> {
-    ContentPart {
-        kind: Some("text".into()),
-        text: Some(text),
-        ..ContentPart::default()
-    }
 }
 
 fn object_part(kind: &'static str, value: &serde_json::Value) -> ContentPart<'static> {
