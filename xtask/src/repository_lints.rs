@@ -22,7 +22,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("call", 27_115),
     ("cli", 20_630),
     ("config", 4_240),
-    ("gateway", 15_620),
+    ("gateway", 15_800),
     ("http", 910),
     ("plaincall", 13_820),
     ("plan", 2_490),
@@ -30,7 +30,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("report", 2_260),
     ("syntax", 7_200),
     ("table", 1_040),
-    ("wire", 4_260),
+    ("wire", 4_340),
 ];
 
 /// The allowed dependencies of each crate.

@@ -101,6 +101,9 @@ pub struct Reply<O> {
 
 const OLD_CALL: &str = "function_call";
 
+/// The finish reason of a reply that the model server could not complete.
+const ERROR_REASON: &str = "error";
+
 /// The maximum number of chunks after the end of a reply, where the usage is. Limits servers that never end their stream.
 const MAX_LATE: u32 = 16;
 
@@ -190,11 +193,9 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Handles the next chunk of the model server.
     pub fn push(&mut self, mut chunk: ChatCompletionChunk<'_>) -> Flow {
-        let is_error = chunk.object.as_deref() == Some("error")
-            || chunk.error.as_ref().is_some_and(|error| !error.is_null());
-        if is_error {
+        if chunk.is_error() {
             let error = read_error(plaincall_wire::write(&chunk).as_bytes());
-            return self.fail(GatewayError::from_upstream(502, error));
+            return self.fail(GatewayError::from_answer(error));
         }
         if let Some(usage) = chunk.usage.take() {
             self.usage = Some(usage.into_owned());
@@ -206,6 +207,12 @@ impl<O: ResponseSink> Reply<O> {
             }
             return self.late();
         }
+        let ours = |number: Option<u64>| number.unwrap_or_default() == 0;
+        let mut choices = chunk.choices().iter().filter(|choice| ours(choice.index));
+        let failed = choices.find(|choice| is_failed(choice) && choice.content().is_empty());
+        if let Some(error) = failed.map(failure) {
+            return self.fail(error);
+        }
         for choice in chunk.choices.iter_mut().flatten() {
             // They contain the model's text with its markers.
             choice.logprobs = None;
@@ -214,7 +221,6 @@ impl<O: ResponseSink> Reply<O> {
             self.out.begin(&chunk);
             self.out.carry(&chunk);
         }
-        let ours = |number: Option<u64>| number.unwrap_or_default() == 0;
         for choice in chunk.choices().iter().filter(|choice| ours(choice.index)) {
             let delta = choice.delta.as_ref();
             if delta.is_some_and(|one| one.reasoning.is_some() && one.reasoning_content.is_none()) {
@@ -236,6 +242,9 @@ impl<O: ResponseSink> Reply<O> {
             }
             if is_native && self.native_calls(choice.calls()) == Flow::Stop {
                 return Flow::Stop;
+            }
+            if is_failed(choice) {
+                return self.fail(failure(choice));
             }
             if let Some(reason) = choice.finished() {
                 self.finish(Some(reason));
@@ -351,16 +360,17 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Handles a complete answer of the model server.
     pub fn whole(&mut self, completion: &ChatCompletion<'_>) -> Next {
+        let error = completion.unknown.get("error").cloned();
         let Some(choice) = completion.choices().first() else {
-            self.usage = completion.usage.clone().map(Usage::into_owned);
-            let error = completion.unknown.get("error");
-            let error = match error.filter(|error| !error.is_null()) {
-                Some(error) => {
-                    GatewayError::from_upstream(502, read_error(error.text().as_bytes()))
-                }
-                None => no_choices(),
+            let chunk = ChatCompletionChunk {
+                object: completion.object.clone(),
+                usage: completion.usage.clone(),
+                error,
+                unknown: completion.unknown.clone(),
+                ..ChatCompletionChunk::default()
             };
-            return self.end(Err(error));
+            self.push(chunk);
+            return self.end(Ok(()));
         };
         self.is_whole = true;
         let message = choice.message.clone().unwrap_or_default();
@@ -383,6 +393,7 @@ impl<O: ResponseSink> Reply<O> {
             created: completion.created.clone(),
             model: completion.model.clone(),
             usage: completion.usage.clone(),
+            error,
             ..ChatCompletionChunk::default()
         };
         self.push(chunk);
@@ -610,6 +621,22 @@ impl<O: ResponseSink> Reply<O> {
             other => other,
         });
         self.settled = Some(Next::Done);
+    }
+}
+
+/// Returns whether the model server could not complete this choice.
+fn is_failed(choice: &ChunkChoice<'_>) -> bool {
+    let reason = choice.finished();
+    reason.is_some_and(|reason| reason.eq_ignore_ascii_case(ERROR_REASON))
+}
+
+/// The error of a choice that ended with one.
+fn failure(choice: &ChunkChoice<'_>) -> GatewayError {
+    match choice.unknown.get("error").filter(|error| !error.is_null()) {
+        Some(error) => GatewayError::from_answer(read_error(error.text().as_bytes())),
+        None => GatewayError::upstream(format!(
+            "the model server ended its reply with the finish reason `{ERROR_REASON}`"
+        )),
     }
 }
 

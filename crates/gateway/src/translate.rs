@@ -76,8 +76,9 @@ pub fn translate<'r>(
         return Err(GatewayError::invalid_request(message, Some(&param)));
     }
     let offer = offers.read(&request)?;
-    let offers_nothing = offer.is_empty() && offer.changed().is_empty();
-    if offers_nothing && !request.messages.iter().any(has_calls) {
+    // The model then knows no syntax of calls.
+    let is_plain = offer.is_empty() && !request.messages.iter().any(has_calls);
+    if is_plain && offer.changed().is_empty() {
         return Ok(Translation::Unchanged(request));
     }
     let is_misplaced =
@@ -144,7 +145,11 @@ pub fn translate<'r>(
             .iter()
             .any(|(name, value)| name.starts_with("stop") && is_given(value)),
         includes_usage: request.includes_usage(),
-        mode: ReplyMode::Calls,
+        mode: if is_plain {
+            ReplyMode::Text
+        } else {
+            ReplyMode::Calls
+        },
         taken,
     };
     Ok(Translation::Changed {

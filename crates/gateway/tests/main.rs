@@ -8,6 +8,7 @@ mod invalid_calls;
 mod messages;
 mod native;
 mod replies;
+mod reported_servers;
 mod responses;
 mod serving;
 mod stable_prefix;

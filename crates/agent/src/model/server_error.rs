@@ -139,8 +139,7 @@ pub(super) fn by_words(
     let code = error.code.as_ref().map_or("", Json::text);
     let text = format!("{kind} {code} {words}").to_lowercase();
     let holds = |list: &[&str]| list.iter().any(|word| text.contains(word));
-    let number = code.parse().ok();
-    let known = status.or(number).or_else(|| by_kind(&text));
+    let known = status.or_else(|| error.status());
     let place = known.map_or(String::new(), |status| format!(" (status {status})"));
     let words = match cut(words) {
         words if words.is_empty() => String::new(),
@@ -182,23 +181,6 @@ pub(super) fn by_words(
         Some(400..) => format!("rejected the request{details}"),
         _ => return ModelError::new(Broken, format!("{server} failed{words}")),
     })
-}
-
-/// The status for a kind of error in a response that began with success.
-fn by_kind(text: &str) -> Option<u16> {
-    let kinds = [
-        ("overloaded", 529),
-        ("rate_limit", 429),
-        ("authentication_error", 401),
-        ("permission_error", 403),
-        ("not_found_error", 404),
-        ("invalid_request_error", 400),
-        ("api_error", 500),
-        ("server_error", 500),
-    ];
-    let first = text.split(' ').next()?;
-    let found = kinds.into_iter().find(|(kind, _)| first.contains(kind));
-    found.map(|(_, status)| status)
 }
 
 pub(super) fn page(title: &str, asked: &Asked<'_>) -> ModelError {
