@@ -37,7 +37,7 @@ counts! {
     invalid_calls: "Invalid calls, repaired or sent with unreadable arguments.",
     truncated_calls: "Calls truncated with their reply.",
     disallowed_calls: "Calls removed because none was allowed.",
-    stray_markers: "Stray markers removed from texts.",
+    stray_markers: "Stray markers in texts.",
     dependent_calls: "Replies ended before a call that depends on another call of the same reply.",
     surplus_calls: "Replies ended before a second call, because only one was allowed.",
     missing_calls: "Replies without a required call.",

@@ -91,6 +91,10 @@ pub struct Reply<O> {
     settled: Option<Next>,
     /// The finish reason of the first reply, if it is an answer without a call: it is the answer if a repair round fails.
     first_reason: Option<String>,
+    /// The beginning of a call at the end of the first reply.
+    first_header: String,
+    /// Whether a text has been sent.
+    has_text: bool,
     /// Whether the answer of the model server is not streamed.
     is_whole: bool,
     counts: Counts,
@@ -157,6 +161,8 @@ impl<O: ResponseSink> Reply<O> {
             usage: None,
             settled: None,
             first_reason: None,
+            first_header: String::new(),
+            has_text: false,
             is_whole: false,
             counts: plan.counts,
             client: None,
@@ -452,6 +458,10 @@ impl<O: ResponseSink> Reply<O> {
         let first = first.filter(|_| self.sent == 0 && !self.is_abandoned());
         if let Some(reason) = first {
             self.counts.failed_repairs += 1;
+            let header = std::mem::take(&mut self.first_header);
+            if !header.is_empty() {
+                self.out.content(&header);
+            }
             self.complete(&reason);
         } else {
             self.end_native_text(false);
@@ -535,6 +545,7 @@ impl<O: ResponseSink> Reply<O> {
 
     fn send_text(&mut self, text: &str) {
         if self.repairs == 0 {
+            self.has_text |= !text.trim().is_empty();
             self.out.content(text);
         }
         // The text of a repair round is sent only if the round contains no call.
@@ -580,7 +591,20 @@ impl<O: ResponseSink> Reply<O> {
         let round = &mut self.round;
         self.counts.invented_results += round.text.invented();
         let is_truncated = round.stop == Stop::Length;
+        // After a call, it is the beginning of one that is invalid.
+        let mut header = round.header.take().filter(|_| self.sent == 0);
+        if is_truncated && header.take().is_some() {
+            round.has_truncated_call = true;
+            self.counts.truncated_calls += 1;
+        }
+        if round.has_truncated_call && self.sent == 0 && (self.has_text || self.repairs > 0) {
+            // Clients would take the text for a complete answer, in spite of the finish reason.
+            self.fail(truncated_call(reason));
+            return;
+        }
+        let round = &mut self.round;
         if round.started == 0
+            && !round.has_truncated_call
             && self.counts.disallowed_calls == 0
             && let Some(blank) = round.text.take_blank()
         {
@@ -603,9 +627,15 @@ impl<O: ResponseSink> Reply<O> {
             if let Some(repair) = repair.filter(|_| may_repair) {
                 if self.repairs == 0 && !repair.is_missing {
                     self.first_reason = Some(reason.to_owned());
+                    self.first_header = header.unwrap_or_default();
                 }
                 return self.repair(repair);
             }
+        }
+        if let Some(header) = header {
+            self.send_text(&header);
+        }
+        if self.lacks_call() {
             self.send_answer();
         }
         self.complete(reason);
@@ -638,6 +668,18 @@ fn failure(choice: &ChunkChoice<'_>) -> GatewayError {
             "the model server ended its reply with the finish reason `{ERROR_REASON}`"
         )),
     }
+}
+
+/// The error of a reply with text that was truncated in its first call.
+fn truncated_call(reason: &str) -> GatewayError {
+    let advice = match reason {
+        "length" => "; allow longer replies (`max_tokens`), or a longer context",
+        _ => "",
+    };
+    let message = format!(
+        "the model's reply was truncated in a tool call, with the finish reason `{reason}`{advice}"
+    );
+    GatewayError::model(message, "truncated_tool_call")
 }
 
 fn no_choices() -> GatewayError {

@@ -241,6 +241,11 @@ impl Dialect {
         self.escaped
     }
 
+    /// Returns whether every marker contains a key.
+    pub const fn is_keyed(&self) -> bool {
+        self.key.is_some()
+    }
+
     /// Returns whether ` /]` ends an emoji call without a body.
     pub const fn is_self_closing(&self) -> bool {
         self.self_closing

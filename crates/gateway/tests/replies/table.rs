@@ -112,8 +112,8 @@ fn streamed() {
         "stop",
         r#""" now({]) tool_calls"#,
     );
-    // Markers that mean nothing.
-    check("a !!!GADGET_END b", "stop", r#""a  b" stop"#);
+    // Markers that mean nothing are text, except a repeated end of a call.
+    check("a !!!GADGET_END b", "stop", r#""a !!!GADGET_END b" stop"#);
     check(
         &format!("{ADD}!!!GADGET_END\n"),
         "stop",
@@ -122,10 +122,10 @@ fn streamed() {
     check(
         "!!!GADGET_!!!GADGET_ENDEND",
         "stop",
-        r#""!!!GADGET_\\END" stop"#,
+        r#""!!!GADGET_!!!GADGET_ENDEND" stop"#,
     );
     check("!!!GADGET_EN\\D", "stop", r#""!!!GADGET_END" stop"#);
-    check("!!!GADGET_START:add", "length", r#""add" length"#);
+    check("!!!GADGET_START:add", "length", r#""" length"#);
     // Reasoning.
     check(
         &format!("<think>a{ADD}b</think>c"),
@@ -479,26 +479,27 @@ fn text_leaves_at_once() {
     }
 }
 
-/// A header that is too long is text, and its marker is removed, however long ago it arrived.
+/// A header that is too long is text. If its marker has a key, it is removed, however long ago it arrived.
 #[test]
 fn headers_that_are_too_long() {
     let long = "x".repeat(5000);
-    for (dialect, text, expected) in [
-        (
-            Dialect::block(),
-            format!("a !!!GADGET_START:{long}\nb"),
-            format!("a {long}\nb"),
-        ),
-        (
-            Dialect::emoji(),
-            format!("a 🛠️[{long}]\nb"),
-            format!("a {long}]\nb"),
-        ),
+    for (dialect, markers, rest) in [
+        (Dialect::block(), Markers::Plain, format!("{long}\nb")),
+        (Dialect::emoji(), Markers::Plain, format!("{long}]\nb")),
+        (Dialect::block(), Markers::Keyed, format!("{long}\nb")),
     ] {
         let settings = crate::settings(|settings| {
             settings.dialect = dialect;
+            settings.markers = markers;
         });
         let plan = plan(&json!({}), &settings);
+        let markers = plan.dialect().markers().unwrap();
+        let text = format!("a {}{rest}", markers[0].text);
+        let expected = if plan.dialect().is_keyed() {
+            format!("a {rest}")
+        } else {
+            text.clone()
+        };
         for size in [3, 7, usize::MAX] {
             let pieces = plaincall_testkit::untrusted::chunks(&text, &[size]);
             let outcome = recorded(&plan, &pieces, "stop");
