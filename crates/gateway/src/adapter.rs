@@ -235,6 +235,8 @@ impl Adapter {
         let settings = self.settings(model);
         let name = settings.upstream_model.as_ref();
         let has_defaults = settings.add_defaults(&mut chat);
+        let of_request = settings.for_request(&chat);
+        let settings = &*of_request;
         if !is_chat {
             for message in &mut chat.messages {
                 settings.adapt_role(message);
@@ -260,7 +262,7 @@ impl Adapter {
         }
         let is_native = settings.mode == ToolMode::Native;
         let functions = if is_native && !is_chat {
-            native::complete(&mut upstream)
+            native::complete(&mut upstream)?
         } else {
             HashSet::new()
         };

@@ -38,6 +38,7 @@ counts! {
     truncated_calls: "Calls truncated with their reply.",
     disallowed_calls: "Calls removed because none was allowed.",
     stray_markers: "Stray markers in texts.",
+    unmatched_reasoning: "Replies with an end of reasoning that has no beginning.",
     dependent_calls: "Replies ended before a call that depends on another call of the same reply.",
     surplus_calls: "Replies ended before a second call, because only one was allowed.",
     missing_calls: "Replies without a required call.",

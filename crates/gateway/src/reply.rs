@@ -37,7 +37,7 @@ use crate::reply::holding_sink::HoldingSink;
 use crate::reply::native::Native;
 use crate::reply::open_call::Opened;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
-use crate::reply::repair_reason::{as_text, without_call};
+use crate::reply::repair_reason::{as_text, only_reasoning, without_call};
 use crate::reply::repair_round::RepairRound;
 use crate::reply::round::Round;
 use crate::tools::Choice;
@@ -88,13 +88,18 @@ pub struct Reply<O> {
     reasoning_name: ReasoningField,
     spent: Option<Usage<'static>>,
     usage: Option<Usage<'static>>,
+    /// The rounds whose usage is unknown, because their requests were cancelled, and their estimated tokens.
+    cancelled_rounds: u64,
+    cancelled_tokens: u64,
     settled: Option<Next>,
     /// The finish reason of the first reply, if it is an answer without a call: it is the answer if a repair round fails.
     first_reason: Option<String>,
     /// The beginning of a call at the end of the first reply.
     first_header: String,
-    /// Whether a text has been sent.
+    /// Whether a text has been sent, or a refusal.
     has_text: bool,
+    /// Whether the first reply has reasoning.
+    has_reasoning: bool,
     /// Whether the answer of the model server is not streamed.
     is_whole: bool,
     counts: Counts,
@@ -110,6 +115,9 @@ const ERROR_REASON: &str = "error";
 
 /// The maximum number of chunks after the end of a reply, where the usage is. Limits servers that never end their stream.
 const MAX_LATE: u32 = 16;
+
+/// The estimated length of a token, in bytes.
+const TOKEN: usize = 4;
 
 /// How long to wait for the usage after the end of a reply ([`Flow::UsageOnly`]), without the time that the client needs to read.
 pub const USAGE_WAIT: Duration = Duration::from_secs(5);
@@ -159,10 +167,13 @@ impl<O: ResponseSink> Reply<O> {
             reasoning_name: ReasoningField::ReasoningContent,
             spent: None,
             usage: None,
+            cancelled_rounds: 0,
+            cancelled_tokens: 0,
             settled: None,
             first_reason: None,
             first_header: String::new(),
             has_text: false,
+            has_reasoning: false,
             is_whole: false,
             counts: plan.counts,
             client: None,
@@ -420,15 +431,20 @@ impl<O: ResponseSink> Reply<O> {
             }
             (Some(_), _) => {}
         }
-        if let Some(usage) = self.usage.take() {
+        let usage = self.usage.take();
+        if let Some(usage) = &usage {
             match &mut self.spent {
-                Some(spent) => spent.add(&usage),
-                None => self.spent = Some(usage),
+                Some(spent) => spent.add(usage),
+                None => self.spent = Some(usage.clone()),
             }
         }
         let next = self.settled.take().unwrap_or(Next::Done);
         match &next {
             Next::Repair(_) => {
+                if usage.is_none() {
+                    self.cancelled_rounds += 1;
+                    self.cancelled_tokens += (self.round.length / TOKEN) as u64;
+                }
                 self.repairs += 1;
                 self.counts.repair_rounds += 1;
                 self.reader.begin_reply();
@@ -438,7 +454,12 @@ impl<O: ResponseSink> Reply<O> {
                 return next;
             }
             Next::Done => {
-                if let Some(spent) = self.spent.take() {
+                if let Some(mut spent) = self.spent.take() {
+                    spent.add(
+                        &usage
+                            .map(|usage| self.cancelled(&usage))
+                            .unwrap_or_default(),
+                    );
                     self.out.usage(&spent);
                 }
             }
@@ -446,6 +467,19 @@ impl<O: ResponseSink> Reply<O> {
         }
         self.settled = Some(next.clone());
         next
+    }
+
+    /// Estimates the usage of the rounds that were cancelled by that of the last round.
+    fn cancelled(&self, last: &Usage<'_>) -> Usage<'static> {
+        let prompts = last.prompt_tokens.unwrap_or_default();
+        let prompts = prompts.saturating_mul(self.cancelled_rounds);
+        let tokens = self.cancelled_tokens;
+        Usage {
+            prompt_tokens: last.prompt_tokens.map(|_| prompts),
+            completion_tokens: last.completion_tokens.map(|_| tokens),
+            total_tokens: last.total_tokens.map(|_| prompts.saturating_add(tokens)),
+            ..Usage::default()
+        }
     }
 
     /// Ends the reply with an error, unless it is complete already. If a repair round fails before a call has been sent, the first
@@ -481,6 +515,7 @@ impl<O: ResponseSink> Reply<O> {
         }
         self.end_native_text(true);
         if self.repairs == 0 {
+            self.has_reasoning = true;
             self.flush();
             self.round.text.gap();
             self.out.reasoning(self.reasoning_name, thought);
@@ -491,6 +526,7 @@ impl<O: ResponseSink> Reply<O> {
         if let Some(refusal) = refusal.filter(|refusal| !refusal.is_empty()) {
             self.end_native_text(true);
             self.flush();
+            self.has_text = true;
             self.out.refusal(refusal);
         }
     }
@@ -619,6 +655,9 @@ impl<O: ResponseSink> Reply<O> {
                 }
                 _ => without_call(written, &self.plan, self.repairs),
             };
+            let is_empty = self.has_reasoning && !self.has_text && header.is_none();
+            let is_first = self.repairs == 0 && self.may_ask_again();
+            let repair = repair.or_else(|| (is_empty && is_first).then(only_reasoning));
             let is_near_miss = repair.as_ref().is_some_and(|repair| repair.is_near_miss);
             self.counts.near_misses += u64::from(is_near_miss);
             // In native mode, what is not a call is text.

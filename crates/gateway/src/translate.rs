@@ -226,10 +226,7 @@ fn translate_messages(
     )?);
     if !text.is_empty() {
         let text = compiled.prompt_text.escape(Untrusted::new(text));
-        match messages.last_mut() {
-            Some(last) if matches!(last.role(), "user" | "system") => append(last, &text),
-            _ => add_to_system(&mut messages, &text),
-        }
+        add_instruction(&mut messages, &text);
     }
     request.messages = messages;
     json_texts::escape(&mut request.unknown, Fields::Request, &compiled.prompt_text);
@@ -256,6 +253,14 @@ fn unlisted(
         text.push_str(&tool_entry(tool, dialect, &list_options(settings))?);
     }
     Ok(text)
+}
+
+/// Adds an instruction for the next reply only.
+fn add_instruction(messages: &mut Vec<Message<'_>>, text: &str) {
+    match messages.last_mut() {
+        Some(last) if matches!(last.role(), "user" | "system") => append(last, text),
+        _ => add_to_system(messages, text),
+    }
 }
 
 /// Appends a text to the first system message, or creates one.

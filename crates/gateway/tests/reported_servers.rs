@@ -30,6 +30,7 @@ struct Fact {
     stream_client: Option<String>,
     whole_client: Option<String>,
     requests: usize,
+    apis: &'static [ClientApi],
 }
 
 impl Fact {
@@ -38,6 +39,7 @@ impl Fact {
             name: name.to_owned(),
             request: json!({}),
             requests: 1,
+            apis: &ALL,
             ..Self::default()
         }
     }
@@ -79,6 +81,11 @@ impl Fact {
                 self.stream_client = Some(rest.to_owned());
                 self.whole_client = Some(rest.to_owned());
             }
+            "chat" => {
+                self.apis = &[ClientApi::Chat];
+                self.stream_client = Some(rest.to_owned());
+                self.whole_client = Some(rest.to_owned());
+            }
             "client-stream" => self.stream_client = Some(rest.to_owned()),
             "client-whole" => self.whole_client = Some(rest.to_owned()),
             "asked" => self.requests = rest.parse().unwrap(),
@@ -96,7 +103,7 @@ impl Fact {
             if answers.is_empty() {
                 continue;
             }
-            for api in ALL {
+            for &api in self.apis {
                 let (found, requests) = self.ask(api, is_streamed, &answers);
                 let expected = expected.as_deref().unwrap();
                 let form = if is_streamed { "streamed" } else { "whole" };

@@ -1,10 +1,10 @@
 //! Error messages for the error responses of servers.
 
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use plaincall_http::HttpResponse;
-use plaincall_http::http::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
+use plaincall_http::http::header::LOCATION;
+use plaincall_http::{HttpResponse, retry_after};
 use plaincall_wire::openai::{ErrorObject, read_error};
 use plaincall_wire::{Json, page_title};
 
@@ -213,26 +213,7 @@ fn cut(words: &str) -> String {
     one_line(words, WORDS)
 }
 
-/// The delay that a server asks for, in any of its headers.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    let number = |text: &str| text.parse::<f64>().ok();
-    let milliseconds = text("retry-after-ms").and_then(number);
-    if let Some(milliseconds) = milliseconds {
-        return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
-    }
-    let after = text(RETRY_AFTER.as_str())?;
-    if let Some(seconds) = number(after) {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let at = httpdate::parse_http_date(after).ok()?;
-    // Relative to the server's clock, if known.
-    let date = text(DATE.as_str()).and_then(|date| httpdate::parse_http_date(date).ok());
-    let now = date.unwrap_or_else(SystemTime::now);
-    Some(at.duration_since(now).unwrap_or_default())
-}
-
-/// The same from the error body, as Google sends it: `"details":[{"retryDelay":"30s"}]`.
+/// The delay that a server asks for in the error body, as Google sends it: `"details":[{"retryDelay":"30s"}]`.
 fn retry_delay(error: &ErrorObject<'_>) -> Option<Duration> {
     let details: Vec<serde_json::Value> = error.unknown.get("details")?.read().ok()?;
     let delays = details.iter().filter_map(|detail| detail.get("retryDelay"));

@@ -99,7 +99,13 @@ impl<O: ResponseSink> Reply<O> {
         let text = &mut self.round.text;
         let is_keyed = self.plan.dialect().is_keyed();
         match code {
-            Code::StrayReasoningOpen | Code::StrayReasoningClose => {}
+            Code::StrayReasoningOpen => {}
+            Code::StrayReasoningClose => {
+                // In code, it is a subject.
+                let written = self.round.written.as_deref();
+                let is_prose = written.is_some_and(|written| !written.contains('`'));
+                self.counts.unmatched_reasoning |= u64::from(is_prose && self.repairs == 0);
+            }
             Code::TruncatedHeader => {
                 let marker = text.strike(len);
                 self.round.header = Some(if is_keyed { String::new() } else { marker });

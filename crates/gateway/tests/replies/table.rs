@@ -151,6 +151,19 @@ fn a_reply_ends_before_a_call_that_waits_for_another() {
 }
 
 #[test]
+fn ends_of_reasoning_without_a_beginning_are_counted() {
+    let plan = plan(&json!({}), &ModelSettings::default());
+    for (text, count) in [
+        ("I think.\n</think>\nSo.\n</think>\nDone.", 1),
+        ("<think>a</think>b", 0),
+        ("`</think>` ends it.", 0),
+    ] {
+        let counts = recorded(&plan, &[text], "stop").counts;
+        assert_eq!(counts.unmatched_reasoning, count, "{text}");
+    }
+}
+
+#[test]
 fn choices() {
     let settings = streaming();
     let check = |fields: &Value, text: &str, expected: &str| {
@@ -230,6 +243,28 @@ fn reasoning_begun_in_the_prompt() {
         &format!("hm {ADD}</think>{ADD}"),
         "stop",
         r#""" thought "hm !!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n" add({"a":5}) tool_calls"#,
+    );
+}
+
+/// The usage of a cancelled request is estimated.
+#[test]
+fn usage_counts_the_rounds_that_the_client_does_not_see() {
+    let fields = json!({"stream_options": {"include_usage": true}});
+    let plan = plan(&fields, &ModelSettings::default());
+    let near_miss = Stream::new().texts(["!!!GADGET_START:now"]).finish("stop");
+    let streams = [
+        Stream::new().texts([WRONG]).finish("stop").usage(10).done(),
+        near_miss.usage(20).done(),
+        Stream::new().texts([ADD]).finish("stop").usage(30).done(),
+    ];
+    let usage = exchange(&plan, &streams, &[usize::MAX], false)
+        .recorded
+        .usage
+        .unwrap();
+    let tokens = WRONG.len() / 4;
+    assert_eq!(
+        usage,
+        json!({"prompt_tokens": 30 + 20 + 30, "completion_tokens": tokens + 2, "total_tokens": 80 + tokens + 2})
     );
 }
 
