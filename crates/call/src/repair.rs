@@ -218,7 +218,7 @@ fn looks_odd(call: &ToolCall, error: &CallError) -> bool {
 }
 
 /// Writes a short message to the model about a reply without a call that contains text like one: the near misses, and
-/// an example (`spec/repair.md` 4). `None` if the reply has a call, or no text like a marker.
+/// an example (`spec/repair.md` 4). `None` if the reply has a call, or no text like a marker and no header at its end.
 ///
 /// # Errors
 /// Returns an error for an invalid dialect.
@@ -236,17 +236,20 @@ pub fn repair_reply(
     // Other JSON has such keys too.
     let names_tool = tools.specs().any(|tool| text.contains(&*tool.name));
     near.retain(|miss| miss.format != Some(CallFormat::Json) || names_tool);
-    if near.is_empty() {
+    // The reply with the markers that were probably meant. Its end also ends the line of a header.
+    let meant = Document::parse(&(with_markers(text, &near) + "\n"), dialect)?;
+    let call = meant
+        .calls()
+        .find_map(|call| Some((call, tools.find(&call.name)?.1)));
+    if near.is_empty() && call.is_none() {
         return Ok(None);
     }
     let mut message = Message::new(dialect)?;
     message.no_call();
+    if near.is_empty() {
+        message.own_problem("your reply ended in the first line of a call");
+    }
     message.near_misses(text, &near);
-    // The reply with the markers that were probably meant.
-    let meant = Document::parse(&with_markers(text, &near), dialect)?;
-    let call = meant
-        .calls()
-        .find_map(|call| Some((call, tools.find(&call.name)?.1)));
     if let Some((call, tool)) = call {
         let wrong = Wrong {
             is_truncated: !call.is_closed(),

@@ -55,6 +55,12 @@ fn odd_schemas_become_looser() {
             "/properties/a/type",
             json!({"properties": {"a": {}}}),
         ),
+        // Names of types in Python, and in another case.
+        (
+            json!({"properties": {"a": {"type": "dict"}, "b": {"type": "STRING"}}}),
+            "/properties/a/type",
+            json!({"properties": {"a": {"type": "object"}, "b": {"type": "string"}}}),
+        ),
         (
             json!({"properties": {"a": {}}, "required": null}),
             "/required",
@@ -103,7 +109,7 @@ fn odd_schemas_become_looser() {
         (
             json!({"properties": {"a": {"anyOf": [{"type": "str"}, 5]}}}),
             "/properties/a/anyOf/0/type",
-            json!({"properties": {"a": {"anyOf": [{}, true]}}}),
+            json!({"properties": {"a": {"anyOf": [{"type": "string"}, true]}}}),
         ),
         (
             json!({"properties": {"a": {"anyOf": []}}}),
@@ -135,7 +141,7 @@ fn odd_schemas_become_looser() {
         (
             json!({"type": "Object", "properties": {"a": {}}}),
             "/type",
-            json!({"properties": {"a": {}}}),
+            json!({"type": "object", "properties": {"a": {}}}),
         ),
         (
             json!({"additionalProperties": null}),

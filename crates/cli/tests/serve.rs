@@ -222,6 +222,19 @@ fn the_example_of_the_readme() {
 }
 
 #[test]
+fn the_log_names_the_setting_for_replies_that_end_reasoning() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("replies.jsonl");
+    fs::write(&file, "\"Hm.\\n</think>\\nDone.\"\n\"Done.\"\n").unwrap();
+    let serving = Serving::start(&format!("replay:{}", file.display()), &[], &[]);
+    serving.post("", "request.json");
+    serving.post("", "result.json");
+    let [first, second] = serving.end().try_into().unwrap();
+    assert!(first.contains("set `in_reasoning = true`"), "{first}");
+    assert!(!second.contains("hint"), "{second}");
+}
+
+#[test]
 fn contents_are_logged_only_with_the_option() {
     let keys = [("PLAINCALL_KEYS", "key-number-one-1, word-of-mine-000")];
     for with_contents in [false, true] {

@@ -244,6 +244,8 @@ impl Adapter {
         let name = settings.upstream_model.as_ref();
         let is_text = settings.mode == ToolMode::Text;
         let has_defaults = settings.add_defaults(&mut chat);
+        let of_request = settings.for_request(&chat);
+        let settings = &*of_request;
         let (mut upstream, mut plan) = match translate(chat, settings, &self.secret, &self.tools)? {
             Translation::Changed { upstream, plan } => (upstream, plan),
             Translation::Unchanged(mut chat) if is_chat => {
@@ -267,7 +269,7 @@ impl Adapter {
         }
         let is_native = !is_text;
         let functions = if is_native && !is_chat {
-            native::complete(&mut upstream, settings)
+            native::complete(&mut upstream, settings)?
         } else {
             HashSet::new()
         };

@@ -146,6 +146,13 @@ impl GatewayError {
         code.is_some_and(|code| code.text() == "\"shutting_down\"")
     }
 
+    /// Forwards an error in an answer of the model server that began with success. Its status is the one that it names.
+    pub(crate) fn from_answer(error: ErrorObject<'static>) -> Self {
+        // Only the operator can fix a wrong key of the gateway.
+        let status = error.status().filter(|status| !matches!(status, 401 | 403));
+        Self::from_upstream(status.unwrap_or(502), error)
+    }
+
     /// Forwards an error of the model server. Clients require a type, so a missing one is added.
     pub fn from_upstream(status: u16, mut error: ErrorObject<'static>) -> Self {
         error.kind.get_or_insert_with(|| "upstream_error".into());

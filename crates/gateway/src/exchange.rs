@@ -157,8 +157,15 @@ fn step(
     reply: &mut Reply<impl Encoder>,
 ) -> Option<Result<(), GatewayError>> {
     if event.name.as_deref() == Some("error") {
+        let first = event.data.lines().next().unwrap_or_default();
+        let chunk = ChatCompletionChunk::read(first).ok().flatten();
+        if chunk.is_some_and(|chunk| !chunk.is_error() && !chunk.choices().is_empty()) {
+            return Some(Err(GatewayError::upstream(
+                "the lines of the model server's event stream have no `data:`",
+            )));
+        }
         let error = read_error(event.data.as_bytes());
-        return Some(Err(GatewayError::from_upstream(502, error)));
+        return Some(Err(GatewayError::from_answer(error)));
     }
     if event.data.trim_ascii().is_empty() {
         return None;

@@ -39,7 +39,7 @@ use crate::reply::native::Native;
 pub(crate) use crate::reply::native_calls::OLD_CALL;
 use crate::reply::open_call::Opened;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
-use crate::reply::repair_reason::{as_text, without_call};
+use crate::reply::repair_reason::{as_text, only_reasoning, without_call};
 use crate::reply::repair_round::RepairRound;
 use crate::reply::round::Round;
 use crate::tools::Choice;
@@ -90,9 +90,18 @@ pub struct Reply<O> {
     reasoning_name: ReasoningField,
     spent: Option<Usage<'static>>,
     usage: Option<Usage<'static>>,
+    /// The rounds whose usage is unknown, because their requests were cancelled, and their estimated tokens.
+    cancelled_rounds: u64,
+    cancelled_tokens: u64,
     settled: Option<Next>,
     /// The finish reason of the first reply, if it is an answer without a call: it is the answer if a repair round fails.
     first_reason: Option<String>,
+    /// The beginning of a call at the end of the first reply.
+    first_header: String,
+    /// Whether a text has been sent, or a refusal.
+    has_text: bool,
+    /// Whether the first reply has reasoning.
+    has_reasoning: bool,
     /// Whether the answer of the model server is not streamed.
     is_whole: bool,
     counts: Counts,
@@ -101,8 +110,14 @@ pub struct Reply<O> {
     out: HoldingSink<O>,
 }
 
+/// The finish reason of a reply that the model server could not complete.
+const ERROR_REASON: &str = "error";
+
 /// The maximum number of chunks after the end of a reply, where the usage is. Limits servers that never end their stream.
 const MAX_LATE: u32 = 16;
+
+/// The estimated length of a token, in bytes.
+const TOKEN: usize = 4;
 
 /// How long to wait for the usage after the end of a reply ([`Flow::UsageOnly`]), without the time that the client needs to read.
 pub const USAGE_WAIT: Duration = Duration::from_secs(5);
@@ -152,8 +167,13 @@ impl<O: ResponseSink> Reply<O> {
             reasoning_name: ReasoningField::ReasoningContent,
             spent: None,
             usage: None,
+            cancelled_rounds: 0,
+            cancelled_tokens: 0,
             settled: None,
             first_reason: None,
+            first_header: String::new(),
+            has_text: false,
+            has_reasoning: false,
             is_whole: false,
             counts: plan.counts,
             client: None,
@@ -190,11 +210,9 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Handles the next chunk of the model server.
     pub fn push(&mut self, mut chunk: ChatCompletionChunk<'_>) -> Flow {
-        let is_error = chunk.object.as_deref() == Some("error")
-            || chunk.error.as_ref().is_some_and(|error| !error.is_null());
-        if is_error {
+        if chunk.is_error() {
             let error = read_error(plaincall_wire::write(&chunk).as_bytes());
-            return self.fail(GatewayError::from_upstream(502, error));
+            return self.fail(GatewayError::from_answer(error));
         }
         if let Some(usage) = chunk.usage.take() {
             self.usage = Some(usage.into_owned());
@@ -206,6 +224,12 @@ impl<O: ResponseSink> Reply<O> {
             }
             return self.late();
         }
+        let ours = |number: Option<u64>| number.unwrap_or_default() == 0;
+        let mut choices = chunk.choices().iter().filter(|choice| ours(choice.index));
+        let failed = choices.find(|choice| is_failed(choice) && choice.content().is_empty());
+        if let Some(error) = failed.map(failure) {
+            return self.fail(error);
+        }
         for choice in chunk.choices.iter_mut().flatten() {
             // They contain the model's text with its markers.
             choice.logprobs = None;
@@ -215,7 +239,6 @@ impl<O: ResponseSink> Reply<O> {
             self.out.begin(&chunk);
             self.out.carry(&chunk);
         }
-        let ours = |number: Option<u64>| number.unwrap_or_default() == 0;
         for choice in chunk.choices().iter().filter(|choice| ours(choice.index)) {
             let delta = choice.delta.as_ref();
             if delta.is_some_and(|one| one.reasoning.is_some() && one.reasoning_content.is_none()) {
@@ -238,6 +261,9 @@ impl<O: ResponseSink> Reply<O> {
                 if self.is_settled() {
                     return Flow::Stop;
                 }
+            }
+            if is_failed(choice) {
+                return self.fail(failure(choice));
             }
             if let Some(reason) = choice.finished() {
                 self.finish(Some(reason));
@@ -353,16 +379,17 @@ impl<O: ResponseSink> Reply<O> {
 
     /// Handles a complete answer of the model server.
     pub fn whole(&mut self, completion: &ChatCompletion<'_>) -> Next {
+        let error = completion.unknown.get("error").cloned();
         let Some(choice) = completion.choices().first() else {
-            self.usage = completion.usage.clone().map(Usage::into_owned);
-            let error = completion.unknown.get("error");
-            let error = match error.filter(|error| !error.is_null()) {
-                Some(error) => {
-                    GatewayError::from_upstream(502, read_error(error.text().as_bytes()))
-                }
-                None => no_choices(),
+            let chunk = ChatCompletionChunk {
+                object: completion.object.clone(),
+                usage: completion.usage.clone(),
+                error,
+                unknown: completion.unknown.clone(),
+                ..ChatCompletionChunk::default()
             };
-            return self.end(Err(error));
+            self.push(chunk);
+            return self.end(Ok(()));
         };
         self.is_whole = true;
         let message = choice.message.clone().unwrap_or_default();
@@ -385,6 +412,7 @@ impl<O: ResponseSink> Reply<O> {
             created: completion.created.clone(),
             model: completion.model.clone(),
             usage: completion.usage.clone(),
+            error,
             ..ChatCompletionChunk::default()
         };
         self.push(chunk);
@@ -405,15 +433,20 @@ impl<O: ResponseSink> Reply<O> {
             }
             (Some(_), _) => {}
         }
-        if let Some(usage) = self.usage.take() {
+        let usage = self.usage.take();
+        if let Some(usage) = &usage {
             match &mut self.spent {
-                Some(spent) => spent.add(&usage),
-                None => self.spent = Some(usage),
+                Some(spent) => spent.add(usage),
+                None => self.spent = Some(usage.clone()),
             }
         }
         let next = self.settled.take().unwrap_or(Next::Done);
         match &next {
             Next::Repair(_) => {
+                if usage.is_none() {
+                    self.cancelled_rounds += 1;
+                    self.cancelled_tokens += (self.round.length / TOKEN) as u64;
+                }
                 self.repairs += 1;
                 self.counts.repair_rounds += 1;
                 self.reader.begin_reply();
@@ -423,7 +456,12 @@ impl<O: ResponseSink> Reply<O> {
                 return next;
             }
             Next::Done => {
-                if let Some(spent) = self.spent.take() {
+                if let Some(mut spent) = self.spent.take() {
+                    spent.add(
+                        &usage
+                            .map(|usage| self.cancelled(&usage))
+                            .unwrap_or_default(),
+                    );
                     self.out.usage(&spent);
                 }
             }
@@ -431,6 +469,19 @@ impl<O: ResponseSink> Reply<O> {
         }
         self.settled = Some(next.clone());
         next
+    }
+
+    /// Estimates the usage of the rounds that were cancelled by that of the last round.
+    fn cancelled(&self, last: &Usage<'_>) -> Usage<'static> {
+        let prompts = last.prompt_tokens.unwrap_or_default();
+        let prompts = prompts.saturating_mul(self.cancelled_rounds);
+        let tokens = self.cancelled_tokens;
+        Usage {
+            prompt_tokens: last.prompt_tokens.map(|_| prompts),
+            completion_tokens: last.completion_tokens.map(|_| tokens),
+            total_tokens: last.total_tokens.map(|_| prompts.saturating_add(tokens)),
+            ..Usage::default()
+        }
     }
 
     /// Ends the reply with an error, unless it is complete already. If a repair round fails before a call has been sent, the first
@@ -443,6 +494,10 @@ impl<O: ResponseSink> Reply<O> {
         let first = first.filter(|_| self.sent == 0 && !self.is_abandoned());
         if let Some(reason) = first {
             self.counts.failed_repairs += 1;
+            let header = std::mem::take(&mut self.first_header);
+            if !header.is_empty() {
+                self.out.content(&header);
+            }
             self.complete(&reason);
         } else {
             self.end_native_text(false);
@@ -462,6 +517,7 @@ impl<O: ResponseSink> Reply<O> {
         }
         self.end_native_text(true);
         if self.repairs == 0 {
+            self.has_reasoning = true;
             self.flush();
             self.round.text.gap();
             self.out.reasoning(self.reasoning_name, thought);
@@ -472,6 +528,7 @@ impl<O: ResponseSink> Reply<O> {
         if let Some(refusal) = refusal.filter(|refusal| !refusal.is_empty()) {
             self.end_native_text(true);
             self.flush();
+            self.has_text = true;
             self.out.refusal(refusal);
         }
     }
@@ -527,6 +584,7 @@ impl<O: ResponseSink> Reply<O> {
 
     fn send_text(&mut self, text: &str) {
         if self.repairs == 0 {
+            self.has_text |= !text.trim().is_empty();
             self.out.content(text);
         }
         // The text of a repair round is sent only if the round contains no call.
@@ -573,7 +631,20 @@ impl<O: ResponseSink> Reply<O> {
         let round = &mut self.round;
         self.counts.invented_results += round.text.invented();
         let is_truncated = round.stop == Stop::Length;
+        // After a call, it is the beginning of one that is invalid.
+        let mut header = round.header.take().filter(|_| self.sent == 0);
+        if is_truncated && header.take().is_some() {
+            round.has_truncated_call = true;
+            self.counts.truncated_calls += 1;
+        }
+        if round.has_truncated_call && self.sent == 0 && (self.has_text || self.repairs > 0) {
+            // Clients would take the text for a complete answer, in spite of the finish reason.
+            self.fail(truncated_call(reason));
+            return;
+        }
+        let round = &mut self.round;
         if round.started == 0
+            && !round.has_truncated_call
             && self.counts.disallowed_calls == 0
             && let Some(blank) = round.text.take_blank()
         {
@@ -588,6 +659,9 @@ impl<O: ResponseSink> Reply<O> {
                 }
                 _ => without_call(written, &self.plan, self.repairs),
             };
+            let is_empty = self.has_reasoning && !self.has_text && header.is_none();
+            let is_first = self.repairs == 0 && self.may_ask_again();
+            let repair = repair.or_else(|| (is_empty && is_first).then(only_reasoning));
             let is_near_miss = repair.as_ref().is_some_and(|repair| repair.is_near_miss);
             self.counts.near_misses += u64::from(is_near_miss);
             // In native mode, what is not a call is text.
@@ -596,9 +670,15 @@ impl<O: ResponseSink> Reply<O> {
             if let Some(repair) = repair.filter(|_| may_repair) {
                 if self.repairs == 0 && !repair.is_missing {
                     self.first_reason = Some(reason.to_owned());
+                    self.first_header = header.unwrap_or_default();
                 }
                 return self.repair(repair);
             }
+        }
+        if let Some(header) = header {
+            self.send_text(&header);
+        }
+        if self.lacks_call() {
             self.send_answer();
         }
         self.complete(reason);
@@ -615,6 +695,34 @@ impl<O: ResponseSink> Reply<O> {
         });
         self.settled = Some(Next::Done);
     }
+}
+
+/// Returns whether the model server could not complete this choice.
+fn is_failed(choice: &ChunkChoice<'_>) -> bool {
+    let reason = choice.finished();
+    reason.is_some_and(|reason| reason.eq_ignore_ascii_case(ERROR_REASON))
+}
+
+/// The error of a choice that ended with one.
+fn failure(choice: &ChunkChoice<'_>) -> GatewayError {
+    match choice.unknown.get("error").filter(|error| !error.is_null()) {
+        Some(error) => GatewayError::from_answer(read_error(error.text().as_bytes())),
+        None => GatewayError::upstream(format!(
+            "the model server ended its reply with the finish reason `{ERROR_REASON}`"
+        )),
+    }
+}
+
+/// The error of a reply with text that was truncated in its first call.
+fn truncated_call(reason: &str) -> GatewayError {
+    let advice = match reason {
+        "length" => "; allow longer replies (`max_tokens`), or a longer context",
+        _ => "",
+    };
+    let message = format!(
+        "the model's reply was truncated in a tool call, with the finish reason `{reason}`{advice}"
+    );
+    GatewayError::model(message, "truncated_tool_call")
 }
 
 fn no_choices() -> GatewayError {

@@ -410,7 +410,7 @@ async fn unknown_path(shared: &Arc<Shared>, request: Request<Body>) -> Response 
     let rule = if api == ClientApi::Messages && path.starts_with(REPEATED) {
         "must not contain /v1"
     } else {
-        "must end with a single /v1"
+        "must end with a single /v1, without a slash"
     };
     let hint = format!("; did you mean {near}? The client's base URL {rule}");
     reject(shared, 404, api, request, &hint).await
@@ -419,10 +419,15 @@ async fn unknown_path(shared: &Arc<Shared>, request: Request<Body>) -> Response 
 /// The beginning of a path if the client and its base URL both have `/v1`.
 const REPEATED: &str = "/v1/v1/";
 
-/// Returns the likely endpoint and its path if `/v1` is missing or repeated.
+/// Returns the likely endpoint and its path if `/v1` is missing or repeated, or if there are further slashes.
 fn nearest(path: &str) -> Option<(String, Endpoint)> {
-    let rest = path.strip_prefix(REPEATED).or(path.strip_prefix('/'))?;
-    let path = format!("/v1/{rest}");
+    let segments = path.split('/').filter(|segment| !segment.is_empty());
+    let segments = segments.skip_while(|segment| *segment == "v1");
+    let path: String = ["v1"]
+        .into_iter()
+        .chain(segments)
+        .flat_map(|segment| ["/", segment])
+        .collect();
     let endpoint = Endpoint::of(&path)?;
     Some((path, endpoint))
 }

@@ -1,5 +1,6 @@
 //! The settings of a model.
 
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
 use plaincall_call::Unclosed;
@@ -181,4 +182,38 @@ impl ModelSettings {
             None => dialect,
         }
     }
+
+    /// Returns the settings for the reply to this request. Without thinking, no reply begins inside reasoning.
+    pub(crate) fn for_request(&self, chat: &ChatCompletionRequest<'_>) -> Cow<'_, Self> {
+        let mut settings = Cow::Borrowed(self);
+        if self.dialect.is_in_reasoning() && has_no_thinking(chat) {
+            settings.to_mut().dialect = self.dialect.clone().outside_reasoning();
+        }
+        settings
+    }
+}
+
+/// The fields with which servers switch thinking off: a name, a JSON Pointer in its value, and the word there, or `false`.
+const NO_THINKING: [(&str, &str, Option<&str>); 8] = [
+    ("chat_template_kwargs", "/enable_thinking", None),
+    ("chat_template_kwargs", "/thinking", None),
+    ("enable_thinking", "", None),
+    ("reasoning", "/effort", Some("none")),
+    ("reasoning", "/enabled", None),
+    ("reasoning_effort", "", Some("none")),
+    ("think", "", None),
+    ("thinking", "/type", Some("disabled")),
+];
+
+/// Returns whether a request switches thinking off.
+fn has_no_thinking(chat: &ChatCompletionRequest<'_>) -> bool {
+    NO_THINKING.iter().any(|(name, pointer, off)| {
+        let field = chat.unknown.get(name);
+        let field = field.and_then(|json| json.read::<Value>().ok());
+        let value = field.as_ref().and_then(|field| field.pointer(pointer));
+        value.is_some_and(|value| match off {
+            Some(word) => value == word,
+            None => *value == Value::Bool(false),
+        })
+    })
 }

@@ -81,8 +81,9 @@ pub fn translate<'r>(
         return Err(GatewayError::invalid_request(message, Some(&param)));
     }
     let offer = offers.read(&request)?;
-    let offers_nothing = offer.is_empty() && offer.changed().is_empty();
-    if offers_nothing && !request.messages.iter().any(has_calls) {
+    // The model then knows no syntax of calls.
+    let is_plain = offer.is_empty() && !request.messages.iter().any(has_calls);
+    if is_plain && offer.changed().is_empty() {
         Choice::read(&request, &offer)?;
         request.remove_tools();
         return Ok(Translation::Unchanged(request));
@@ -157,7 +158,11 @@ pub fn translate<'r>(
             .iter()
             .any(|(name, value)| name.starts_with("stop") && is_given(value)),
         includes_usage: request.includes_usage(),
-        mode: ReplyMode::Calls,
+        mode: if is_plain {
+            ReplyMode::Text
+        } else {
+            ReplyMode::Calls
+        },
         taken,
     };
     Ok(Translation::Changed {
@@ -231,10 +236,7 @@ fn translate_messages(
     text.push_str(&unlisted(choice, offer, settings, &compiled.dialect)?);
     if !text.is_empty() {
         let text = compiled.prompt_text.escape(Untrusted::new(text));
-        match messages.last_mut() {
-            Some(last) if matches!(last.role(), "user" | "system") => append(last, &text),
-            _ => add_to_system(&mut messages, &text),
-        }
+        add_instruction(&mut messages, &text);
     }
     request.messages = messages;
     json_texts::escape(&mut request.unknown, Fields::Request, &compiled.prompt_text);
@@ -277,6 +279,14 @@ fn add_examples(messages: &mut Vec<Message<'_>>, few_shot: &FewShot) {
         Message::new(role, message.text.clone())
     });
     messages.splice(first..first, shown);
+}
+
+/// Adds an instruction for the next reply only.
+fn add_instruction(messages: &mut Vec<Message<'_>>, text: &str) {
+    match messages.last_mut() {
+        Some(last) if matches!(last.role(), "user" | "system") => append(last, text),
+        _ => add_to_system(messages, text),
+    }
 }
 
 /// Appends a text to the first system message, or creates one.

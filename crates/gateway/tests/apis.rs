@@ -75,8 +75,7 @@ pub(crate) fn calls(api: ClientApi, bytes: &[u8], is_streamed: bool) -> Vec<(Str
     let recorded = if is_streamed {
         read_stream(api, bytes, false)
     } else {
-        read_complete(api, bytes);
-        recorded(api, bytes)
+        read_whole(api, bytes)
     };
     let calls = recorded.calls.into_iter();
     calls
@@ -84,17 +83,20 @@ pub(crate) fn calls(api: ClientApi, bytes: &[u8], is_streamed: bool) -> Vec<(Str
         .collect()
 }
 
-/// Returns the calls of a complete response, with their ids.
-pub(crate) fn recorded(api: ClientApi, bytes: &[u8]) -> Recorded {
+/// Reads a complete response in the form of an assembled chat completion, and checks every rule of the API.
+pub(crate) fn read_whole(api: ClientApi, bytes: &[u8]) -> Recorded {
+    read_complete(api, bytes);
     let response: Value = serde_json::from_slice(bytes).unwrap();
     match api {
-        ClientApi::Chat => chat_calls(&response["choices"][0]["message"]),
+        ClientApi::Chat => chat_recorded(&response["choices"][0]),
         ClientApi::Responses => strict_reader::recorded(&response),
         _ => strict::read_complete(bytes).recorded(),
     }
 }
 
-fn chat_calls(message: &Value) -> Recorded {
+fn chat_recorded(choice: &Value) -> Recorded {
+    let message = &choice["message"];
+    let text = |field: &str| message[field].as_str().unwrap_or_default().to_owned();
     let calls = message["tool_calls"].as_array().into_iter().flatten();
     let calls = calls.map(|call| {
         let text = |field: &str| call["function"][field].as_str().unwrap().to_owned();
@@ -105,7 +107,10 @@ fn chat_calls(message: &Value) -> Recorded {
         }
     });
     Recorded {
+        content: text("content"),
+        reasoning: text("reasoning_content") + &text("reasoning"),
         calls: calls.collect(),
+        finish_reason: choice["finish_reason"].as_str().map(str::to_owned),
         ..Recorded::default()
     }
 }

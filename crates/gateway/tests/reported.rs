@@ -10,3 +10,4 @@
 mod conversations;
 mod fields;
 mod native_calls;
+mod servers;

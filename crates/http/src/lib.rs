@@ -13,6 +13,7 @@ mod connect;
 mod error;
 mod rejections;
 mod response;
+mod retry_after;
 
 pub use address::{base_url, check_address};
 pub use client::{HttpClient, HttpSettings, Proxy};
@@ -23,3 +24,4 @@ pub use hyper::body::Bytes;
 pub use plaincall_wire::paths;
 pub use rejections::Rejections;
 pub use response::{HttpResponse, Waits};
+pub use retry_after::retry_after;

@@ -192,6 +192,12 @@ impl Dialect {
         self
     }
 
+    /// Begins outside reasoning, which is the default.
+    pub fn outside_reasoning(mut self) -> Self {
+        self.in_reasoning = false;
+        self
+    }
+
     /// Recognizes the markers of the block syntax anywhere in a call, not only at the beginning of a line
     /// (`spec/block.md` 3.6).
     pub fn markers_anywhere(mut self) -> Self {
@@ -239,6 +245,11 @@ impl Dialect {
     /// Returns whether the dialect uses escaping.
     pub const fn is_escaped(&self) -> bool {
         self.escaped
+    }
+
+    /// Returns whether every marker contains a key.
+    pub const fn is_keyed(&self) -> bool {
+        self.key.is_some()
     }
 
     /// Returns whether ` /]` ends an emoji call without a body.

@@ -70,7 +70,11 @@ fn oracle(stream: &[u8]) -> Vec<String> {
         match field {
             "event" => value.clone_into(&mut name),
             "data" => data.extend([value, "\n"]),
-            "error" if error.is_none() => error = Some(value.to_owned()),
+            "" | "id" | "retry" => {}
+            _ if field == "error" || text.starts_with('{') || error.is_some() => {
+                let line = if field == "error" { value } else { text };
+                error = Some(error.take().map_or(String::new(), |lines| lines + "\n") + line);
+            }
             _ => {}
         }
     };
@@ -112,8 +116,13 @@ fn fields_and_lines() {
     check(b"error: {}\n\ndata: b\n\n", &["error|{}", "-|b"]);
     check(
         b"data: a\nerror: b\nevent: e\nerror: c\ndata: d\n\n",
-        &["error|b"],
+        &["error|b\nc"],
     );
+    check(
+        b"data: a\n\n{\"error\":\n : 1}\n: b\nid: c\ndata: [DONE]\n\ndata: d\n\n",
+        &["-|a", "error|{\"error\":\n : 1}", "-|d"],
+    );
+    check(b"{\"error\":{}}", &["unfinished: error|{\"error\":{}}"]);
     check(b"error:b", &["unfinished: error|b"]);
     check(b"Data: a\n data: b\ndata : c\nfoo: d\n\n", &[]);
     check(b"id: 1\nretry: 10\n\nid\ndata: a\nretry: x\n\n", &["-|a"]);

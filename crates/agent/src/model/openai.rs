@@ -177,8 +177,7 @@ impl<'r> Answer<'r> {
             let none = || reader.broken(NO_REPLY);
             return self.has_choice.then_some(true).ok_or_else(none);
         };
-        let is_error = chunk.error.as_ref().is_some_and(|error| !error.is_null());
-        if is_error || chunk.object.as_deref() == Some("error") {
+        if chunk.is_error() {
             return Err(reader.error(data.as_bytes()));
         }
         self.has_choice |= !chunk.choices().is_empty();

@@ -1,10 +1,10 @@
 //! Error messages for the error responses of servers.
 
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use plaincall_http::HttpResponse;
-use plaincall_http::http::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
+use plaincall_http::http::header::LOCATION;
+use plaincall_http::{HttpResponse, retry_after};
 use plaincall_wire::openai::{ErrorObject, read_error};
 use plaincall_wire::{Json, page_title};
 
@@ -139,8 +139,7 @@ pub(super) fn by_words(
     let code = error.code.as_ref().map_or("", Json::text);
     let text = format!("{kind} {code} {words}").to_lowercase();
     let holds = |list: &[&str]| list.iter().any(|word| text.contains(word));
-    let number = code.parse().ok();
-    let known = status.or(number).or_else(|| by_kind(&text));
+    let known = status.or_else(|| error.status());
     let place = known.map_or(String::new(), |status| format!(" (status {status})"));
     let words = match cut(words) {
         words if words.is_empty() => String::new(),
@@ -184,23 +183,6 @@ pub(super) fn by_words(
     })
 }
 
-/// The status for a kind of error in a response that began with success.
-fn by_kind(text: &str) -> Option<u16> {
-    let kinds = [
-        ("overloaded", 529),
-        ("rate_limit", 429),
-        ("authentication_error", 401),
-        ("permission_error", 403),
-        ("not_found_error", 404),
-        ("invalid_request_error", 400),
-        ("api_error", 500),
-        ("server_error", 500),
-    ];
-    let first = text.split(' ').next()?;
-    let found = kinds.into_iter().find(|(kind, _)| first.contains(kind));
-    found.map(|(_, status)| status)
-}
-
 pub(super) fn page(title: &str, asked: &Asked<'_>) -> ModelError {
     let title = match title {
         "" => String::new(),
@@ -231,26 +213,7 @@ fn cut(words: &str) -> String {
     one_line(words, WORDS)
 }
 
-/// The delay that a server asks for, in any of its headers.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    let number = |text: &str| text.parse::<f64>().ok();
-    let milliseconds = text("retry-after-ms").and_then(number);
-    if let Some(milliseconds) = milliseconds {
-        return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
-    }
-    let after = text(RETRY_AFTER.as_str())?;
-    if let Some(seconds) = number(after) {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let at = httpdate::parse_http_date(after).ok()?;
-    // Relative to the server's clock, if known.
-    let date = text(DATE.as_str()).and_then(|date| httpdate::parse_http_date(date).ok());
-    let now = date.unwrap_or_else(SystemTime::now);
-    Some(at.duration_since(now).unwrap_or_default())
-}
-
-/// The same from the error body, as Google sends it: `"details":[{"retryDelay":"30s"}]`.
+/// The delay that a server asks for in the error body, as Google sends it: `"details":[{"retryDelay":"30s"}]`.
 fn retry_delay(error: &ErrorObject<'_>) -> Option<Duration> {
     let details: Vec<serde_json::Value> = error.unknown.get("details")?.read().ok()?;
     let delays = details.iter().filter_map(|detail| detail.get("retryDelay"));

@@ -159,6 +159,13 @@ fn relax(schema: &mut Value, at: &str) -> bool {
             if key == "required" && keep_declared(keywords) {
                 return true;
             }
+            let name = keywords.get(key).and_then(Value::as_str);
+            if key == "type"
+                && let Some(meant) = name.and_then(type_name)
+            {
+                keywords.insert(key.to_owned(), meant.into());
+                return true;
+            }
             match keywords.get_mut(key) {
                 None => return false,
                 Some(wrong) if is_name || *wrong == true => {
@@ -178,6 +185,20 @@ fn relax(schema: &mut Value, at: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns the type of JSON Schema that a name of Python, or one in another case, means.
+fn type_name(name: &str) -> Option<&'static str> {
+    let meant = match name.to_ascii_lowercase().as_str() {
+        "str" | "string" => "string",
+        "int" | "integer" => "integer",
+        "float" | "number" => "number",
+        "bool" | "boolean" => "boolean",
+        "dict" | "object" => "object",
+        "list" | "tuple" | "array" => "array",
+        _ => return None,
+    };
+    (meant != name).then_some(meant)
 }
 
 /// Removes names from `required` that are not declared beside it; returns whether there were any.

@@ -61,7 +61,10 @@ impl<O: ResponseSink> Reply<O> {
         match item {
             ReplyItem::CallStart(started) => return self.begin_call(&started),
             ReplyItem::Event(event) => self.event(&event),
-            ReplyItem::Text(text) => self.round.text.add(&text),
+            ReplyItem::Text(text) => match &mut self.round.header {
+                Some(header) => header.push_str(&text),
+                None => self.round.text.add(&text),
+            },
             ReplyItem::Reasoning(thought) => self.think(&thought),
             ReplyItem::Call(read) => return self.end_call(&read),
             _ => {}
@@ -83,22 +86,39 @@ impl<O: ResponseSink> Reply<O> {
         }
         if let EventKind::Diagnostic(diagnostic) = &event.kind
             && is_outside
-            && matches!(
-                diagnostic.code,
-                Code::StrayMarker
-                    | Code::NotAHeader
-                    | Code::HeaderTooLong
-                    | Code::TruncatedHeader
-                    | Code::StrayReasoningOpen
-                    | Code::StrayReasoningClose
-            )
         {
-            self.round.text.strike(diagnostic.span.len());
-            self.counts.stray_markers += 1;
+            self.stray(diagnostic.code, diagnostic.span.len());
         }
         if let Some(Opened::Streamed(call)) = &mut self.round.open {
             call.push(event);
         }
+    }
+
+    /// Handles a marker that is text. It stays, unless it shows the key, or repeats the end of a call.
+    fn stray(&mut self, code: Code, len: usize) {
+        let text = &mut self.round.text;
+        let is_keyed = self.plan.dialect().is_keyed();
+        match code {
+            Code::StrayReasoningOpen => {}
+            Code::StrayReasoningClose => {
+                // In code, it is a subject.
+                let written = self.round.written.as_deref();
+                let is_prose = written.is_some_and(|written| !written.contains('`'));
+                self.counts.unmatched_reasoning |= u64::from(is_prose && self.repairs == 0);
+            }
+            Code::TruncatedHeader => {
+                let marker = text.strike(len);
+                self.round.header = Some(if is_keyed { String::new() } else { marker });
+            }
+            Code::StrayMarker | Code::NotAHeader | Code::HeaderTooLong => {
+                let is_repeated = self.round.started > 0 && text.is_blank_before(len);
+                if is_repeated || is_keyed {
+                    text.strike(len);
+                }
+            }
+            _ => return,
+        }
+        self.counts.stray_markers += 1;
     }
 
     /// Records the model's text without its reasoning.
@@ -179,7 +199,10 @@ impl<O: ResponseSink> Reply<O> {
         };
         match (is_valid, is_truncated) {
             (true, _) => self.counts.calls += 1,
-            (false, true) => self.counts.truncated_calls += 1,
+            (false, true) => {
+                self.counts.truncated_calls += 1;
+                self.round.has_truncated_call = true;
+            }
             (false, false) => self.counts.invalid_calls += 1,
         }
         // A truncated reply is not repaired; the call is dropped.

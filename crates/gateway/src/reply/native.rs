@@ -139,6 +139,7 @@ impl<O: ResponseSink> Reply<O> {
     /// Sends reasoning that is in the text, with its markers, except that of a repair round.
     fn send_marked_reasoning(&mut self, thought: &str) {
         if self.repairs == 0 {
+            self.has_reasoning = true;
             self.send_blank();
             self.native.is_at_edge = false;
             self.out.content(thought);

@@ -81,6 +81,19 @@ pub(super) const SURPLUS: &str = "Your reply has more than one tool call, but on
     run. If you want to call a tool, make one call now in the usual way, and write nothing after it. Otherwise, answer without \
     it.\n";
 
+/// Returns the reason to ask once more after a reply that has reasoning and nothing else.
+pub(super) fn only_reasoning() -> RepairReason {
+    RepairReason {
+        text: "Your reply has only reasoning, and nothing in it was run. If you want to call a tool, write the call after the reasoning. \
+            Otherwise, write your answer after it.\n"
+            .to_owned(),
+        error: GatewayError::model("the model wrote only reasoning", "missing_answer"),
+        is_missing: false,
+        is_near_miss: true,
+        can_be_asked: true,
+    }
+}
+
 /// Returns the reason to ask once more, with this message, for calls that arrived as text and were not accepted; `None` if
 /// untrusted text mentions them.
 pub(super) fn as_text(message: &str, written: &str, plan: &ReplyPlan) -> Option<RepairReason> {

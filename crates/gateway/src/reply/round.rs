@@ -21,6 +21,10 @@ pub(super) struct Round {
     /// The model's text without its reasoning, while a repair is possible. `None` if it is too long.
     pub(super) written: Option<String>,
     pub(super) answer: String,
+    /// The beginning of a call at the end of the reply: a start marker and what follows it in its line.
+    pub(super) header: Option<String>,
+    /// Whether the reply was truncated in a call.
+    pub(super) has_truncated_call: bool,
     /// Whether the model server has sent a choice.
     pub(super) has_choice: bool,
     /// The length of the received text, in bytes.
@@ -38,6 +42,8 @@ impl Round {
             stop: Stop::Broken,
             written: Some(String::new()),
             answer: String::new(),
+            header: None,
+            has_truncated_call: false,
             has_choice: false,
             length: 0,
             late: 0,

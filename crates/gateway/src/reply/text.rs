@@ -74,11 +74,19 @@ impl Text {
         self.compiled.escaper.may_join(&before, text)
     }
 
-    /// Removes the last bytes, which are a marker.
-    pub(super) fn strike(&mut self, len: usize) {
+    /// Removes the last bytes, which are a marker, and returns them.
+    pub(super) fn strike(&mut self, len: usize) -> String {
         let left = self.fresh.len().saturating_sub(len);
-        self.fresh.truncate(self.fresh.floor_char_boundary(left));
+        let struck = self.fresh.split_off(self.fresh.floor_char_boundary(left));
         self.has_gap = true;
+        struck
+    }
+
+    /// Returns whether there is only white space before the last bytes, from the beginning or a call.
+    pub(super) fn is_blank_before(&self, len: usize) -> bool {
+        let left = self.fresh.len().saturating_sub(len);
+        let before = self.fresh.get(..left).unwrap_or_default();
+        self.is_at_edge && before.trim().is_empty()
     }
 
     pub(super) fn take(&mut self) -> Option<String> {

@@ -39,7 +39,7 @@ pub(super) fn instructions(
 }
 
 /// Describes the response format for replies without a call.
-fn describe_format(form: &ResponseFormat<'_>) -> Option<String> {
+pub(super) fn describe_format(form: &ResponseFormat<'_>) -> Option<String> {
     let schema = match form.kind.as_deref() {
         Some("json_object") => None,
         Some("json_schema") => {

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use plaincall_wire::Json;
-use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
+use plaincall_wire::openai::{
+    ChatCompletionRequest, Choose, Content, ContentPart, Message, ToolChoice,
+};
 use serde_json::{Map, Value, json};
 
 use crate::error::GatewayError;
@@ -13,8 +15,11 @@ use crate::settings::ModelSettings;
 use crate::tool_cache::ToolCache;
 use crate::tools::{Choice, DEFER_LOADING};
 use crate::translate::client_texts::Texts;
+use crate::translate::instructions::describe_format;
 use crate::translate::message_order::{ModelMessages, Writer, ordered};
-use crate::translate::{IS_ERROR, TOOL_REFERENCE, Translation, ids, plain_plan, text_part};
+use crate::translate::{
+    IS_ERROR, TOOL_REFERENCE, Translation, add_instruction, ids, plain_plan, text_part,
+};
 
 /// Plans the reply to a request that is sent unchanged. A request whose reply can have no call as text, or needs its text as
 /// it is, is [`Translation::Unchanged`].
@@ -55,11 +60,15 @@ pub(super) fn native<'r>(
 const FUNCTION_FIELDS: [&str; 4] = ["name", "description", "parameters", "strict"];
 
 /// Completes a request that was converted from another API: the model server gets its tools as functions, and results as text.
-/// Returns the places of the functions in the list. Other tools, and further ones with the same name, are dropped.
+/// Returns the places of the functions in the list. Other tools, and further ones with the same name, are dropped. A response format
+/// beside tools becomes an instruction.
+///
+/// # Errors
+/// Returns an error if a call is required and no tool is left.
 pub(crate) fn complete(
     request: &mut ChatCompletionRequest<'_>,
     settings: &ModelSettings,
-) -> HashSet<usize> {
+) -> Result<HashSet<usize>, GatewayError> {
     let messages = std::mem::take(&mut request.messages);
     let (messages, introduced) = complete_messages(messages, settings);
     request.messages = messages;
@@ -75,12 +84,34 @@ pub(crate) fn complete(
             functions.extend(is_sent.then_some(function));
         }
     }
-    request.tools = (!functions.is_empty()).then(|| Json::new(&functions));
-    if request.tools.is_none() {
+    let choose = request.tool_choice.as_ref().map(ToolChoice::choose);
+    let may_call = choose != Some(Choose::None);
+    let is_required = choose.is_some_and(|choose| match choose {
+        Choose::Required | Choose::Named(_) => true,
+        Choose::Allowed { is_required, .. } => is_required,
+        _ => false,
+    });
+    if functions.is_empty() {
+        if is_required {
+            let message = "`tool_choice` requires a call, but none of `tools` can be sent to the model server";
+            return Err(GatewayError::invalid_request(message, Some("tool_choice")));
+        }
+        request.tools = None;
         request.tool_choice = None;
         request.parallel_tool_calls = None;
+        return Ok(places);
     }
-    places
+    request.tools = Some(Json::new(&functions));
+    // A server that enforces it would prevent calls.
+    let form = request.response_format.take_if(|_| may_call);
+    if let Some(text) = form
+        .filter(|_| !is_required)
+        .as_ref()
+        .and_then(describe_format)
+    {
+        add_instruction(&mut request.messages, &text);
+    }
+    Ok(places)
 }
 
 /// Converts the messages of another API to those that model servers accept: what is in a result besides text is in a message of

@@ -1,9 +1,9 @@
 //! Messages and the Responses API in native mode.
 
-use plaincall_gateway::translation::ClientApi;
+use plaincall_gateway::translation::{Ask, ClientApi};
 use serde_json::{Value, json};
 
-use crate::native::model::{asked, completion, fed, stream};
+use crate::native::model::{ask, asked, completion, fed, stream};
 
 const CALL: &str = "<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>";
 
@@ -305,5 +305,78 @@ fn a_truncated_call_is_not_completed() {
         let item = &response["response"]["output"][0];
         assert_eq!(item["status"], "incomplete", "{found}");
         assert_ne!(item["input"], json!("{\"input\": \"*** Begin P"));
+    }
+}
+
+/// A format beside tools is an instruction, because servers that enforce it prevent calls.
+#[test]
+fn formats_beside_tools() {
+    let schema = json!({"type": "object"});
+    let format = json!({"type": "json_schema", "name": "x", "schema": schema});
+    let format = |choice: &str| json!({"text": {"format": format}, "output_config": {"format": format}, "tool_choice": choice});
+    let words = "(If you call no tool, answer with JSON only";
+    for api in [ClientApi::Messages, ClientApi::Responses] {
+        for (choice, is_kept, is_described) in [
+            ("auto", false, true),
+            ("required", false, false),
+            ("none", true, false),
+        ] {
+            let mut body = crate::apis::request(api, &format(choice));
+            if api == ClientApi::Messages {
+                let choice = if choice == "required" { "any" } else { choice };
+                body["tool_choice"] = json!({"type": choice});
+            }
+            let found = upstream(api, &body);
+            assert_eq!(
+                found["response_format"].is_object(),
+                is_kept,
+                "{api:?} {choice}"
+            );
+            assert_eq!(
+                found["messages"].to_string().contains(words),
+                is_described,
+                "{api:?} {choice}"
+            );
+        }
+    }
+}
+
+#[test]
+fn choices_of_the_responses_api() {
+    let now = json!({"type": "function", "name": "now"});
+    for (given, expected) in [
+        (
+            json!({"type": "allowed_tools", "mode": "auto", "tools": [now]}),
+            json!({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [function(&json!({"name": "now"}))]}}),
+        ),
+        (
+            function(&json!({"name": "now"})),
+            function(&json!({"name": "now"})),
+        ),
+        (now, function(&json!({"name": "now"}))),
+    ] {
+        let mut body = responses_body();
+        body["tool_choice"] = given;
+        assert_eq!(
+            upstream(ClientApi::Responses, &body)["tool_choice"],
+            expected
+        );
+    }
+}
+
+#[test]
+fn a_required_call_without_a_tool_of_the_model_server() {
+    for api in [ClientApi::Messages, ClientApi::Responses] {
+        let hosted = json!([{"type": "web_search", "name": "web_search"}]);
+        let mut body =
+            crate::apis::request(api, &json!({"tools": hosted, "tool_choice": "required"}));
+        if api == ClientApi::Messages {
+            body["tool_choice"] = json!({"type": "any"});
+        }
+        let Ask::Refused(error) = ask(api, &body.to_string()) else {
+            panic!("{api:?}");
+        };
+        assert_eq!(error.status, 400);
+        assert!(error.message().contains("requires a call"), "{error}");
     }
 }

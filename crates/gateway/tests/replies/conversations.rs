@@ -515,11 +515,14 @@ fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Ta
     tally.turns += 1;
     tally.right += calls.iter().flatten().count() as u64;
     tally.wrong += calls.iter().filter(|call| call.is_none()).count() as u64;
-    if !texts.iter().any(|text| text.contains('\\')) {
+    // A key does not leak.
+    if dialect.is_keyed() && !texts.iter().any(|text| text.contains('\\')) {
+        let content = &recorded.content;
+        let tags = dialect.reasoning_markers().unwrap_or_default();
+        let mut markers = markers_in(content, dialect).into_iter();
         assert!(
-            markers_in(&recorded.content, dialect).is_empty(),
-            "{:?}",
-            recorded.content
+            markers.all(|at| tags.contains(&&content[at])),
+            "{content:?}"
         );
     }
     recorded

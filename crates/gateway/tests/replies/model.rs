@@ -100,7 +100,7 @@ impl Stream {
         self
     }
 
-    fn delta(self, delta: &Value, reason: &Value) -> Self {
+    pub(crate) fn delta(self, delta: &Value, reason: &Value) -> Self {
         let chunk = json!({
             "id": "chatcmpl-9", "object": "chat.completion.chunk", "created": 7, "model": "m",
             "choices": [{"index": 0, "delta": delta, "finish_reason": reason}],

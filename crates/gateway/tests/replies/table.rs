@@ -112,8 +112,8 @@ fn streamed() {
         "stop",
         r#""" now({]) tool_calls"#,
     );
-    // Markers that mean nothing.
-    check("a !!!GADGET_END b", "stop", r#""a  b" stop"#);
+    // Markers that mean nothing are text, except a repeated end of a call.
+    check("a !!!GADGET_END b", "stop", r#""a !!!GADGET_END b" stop"#);
     check(
         &format!("{ADD}!!!GADGET_END\n"),
         "stop",
@@ -122,10 +122,10 @@ fn streamed() {
     check(
         "!!!GADGET_!!!GADGET_ENDEND",
         "stop",
-        r#""!!!GADGET_\\END" stop"#,
+        r#""!!!GADGET_!!!GADGET_ENDEND" stop"#,
     );
     check("!!!GADGET_EN\\D", "stop", r#""!!!GADGET_END" stop"#);
-    check("!!!GADGET_START:add", "length", r#""add" length"#);
+    check("!!!GADGET_START:add", "length", r#""" length"#);
     // Reasoning.
     check(
         &format!("<think>a{ADD}b</think>c"),
@@ -148,6 +148,19 @@ fn a_reply_ends_before_a_call_that_waits_for_another() {
     assert!(outcome.is_over_early);
     assert_eq!(outcome.counts.dependent_calls, 1);
     assert_eq!(line(&outcome), r#""" now({}) tool_calls"#);
+}
+
+#[test]
+fn ends_of_reasoning_without_a_beginning_are_counted() {
+    let plan = plan(&json!({}), &ModelSettings::default());
+    for (text, count) in [
+        ("I think.\n</think>\nSo.\n</think>\nDone.", 1),
+        ("<think>a</think>b", 0),
+        ("`</think>` ends it.", 0),
+    ] {
+        let counts = recorded(&plan, &[text], "stop").counts;
+        assert_eq!(counts.unmatched_reasoning, count, "{text}");
+    }
 }
 
 #[test]
@@ -230,6 +243,28 @@ fn reasoning_begun_in_the_prompt() {
         &format!("hm {ADD}</think>{ADD}"),
         "stop",
         r#""" thought "hm !!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n" add({"a":5}) tool_calls"#,
+    );
+}
+
+/// The usage of a cancelled request is estimated.
+#[test]
+fn usage_counts_the_rounds_that_the_client_does_not_see() {
+    let fields = json!({"stream_options": {"include_usage": true}});
+    let plan = plan(&fields, &ModelSettings::default());
+    let near_miss = Stream::new().texts(["!!!GADGET_START:now"]).finish("stop");
+    let streams = [
+        Stream::new().texts([WRONG]).finish("stop").usage(10).done(),
+        near_miss.usage(20).done(),
+        Stream::new().texts([ADD]).finish("stop").usage(30).done(),
+    ];
+    let usage = exchange(&plan, &streams, &[usize::MAX], false)
+        .recorded
+        .usage
+        .unwrap();
+    let tokens = WRONG.len() / 4;
+    assert_eq!(
+        usage,
+        json!({"prompt_tokens": 30 + 20 + 30, "completion_tokens": tokens + 2, "total_tokens": 80 + tokens + 2})
     );
 }
 
@@ -479,26 +514,27 @@ fn text_leaves_at_once() {
     }
 }
 
-/// A header that is too long is text, and its marker is removed, however long ago it arrived.
+/// A header that is too long is text. If its marker has a key, it is removed, however long ago it arrived.
 #[test]
 fn headers_that_are_too_long() {
     let long = "x".repeat(5000);
-    for (dialect, text, expected) in [
-        (
-            Dialect::block(),
-            format!("a !!!GADGET_START:{long}\nb"),
-            format!("a {long}\nb"),
-        ),
-        (
-            Dialect::emoji(),
-            format!("a 🛠️[{long}]\nb"),
-            format!("a {long}]\nb"),
-        ),
+    for (dialect, markers, rest) in [
+        (Dialect::block(), Markers::Plain, format!("{long}\nb")),
+        (Dialect::emoji(), Markers::Plain, format!("{long}]\nb")),
+        (Dialect::block(), Markers::Keyed, format!("{long}\nb")),
     ] {
         let settings = crate::settings(|settings| {
             settings.dialect = dialect;
+            settings.markers = markers;
         });
         let plan = plan(&json!({}), &settings);
+        let markers = plan.dialect().markers().unwrap();
+        let text = format!("a {}{rest}", markers[0].text);
+        let expected = if plan.dialect().is_keyed() {
+            format!("a {rest}")
+        } else {
+            text.clone()
+        };
         for size in [3, 7, usize::MAX] {
             let pieces = plaincall_testkit::untrusted::chunks(&text, &[size]);
             let outcome = recorded(&plan, &pieces, "stop");

@@ -56,7 +56,7 @@ fn aliases() {
         );
         asked.feed(&answer);
         asked.end(None);
-        let found = crate::apis::recorded(ClientApi::Chat, &asked.take());
+        let found = crate::apis::read_whole(ClientApi::Chat, &asked.take());
         assert_eq!(found.readable(), [(name, "{\"a\":1}")], "{reported}");
     }
 }

@@ -152,7 +152,7 @@ fn rescued() {
             let mut asked = asked(&adapter, ClientApi::Chat, &body);
             asked.feed(&completion(&message, "stop"));
             asked.end(None);
-            let recorded = crate::apis::recorded(ClientApi::Chat, &asked.take());
+            let recorded = crate::apis::read_whole(ClientApi::Chat, &asked.take());
             // An untrusted text with the same call.
             body["messages"][0]["content"] = json!(text);
             recorded.calls.into_iter().next()
@@ -216,7 +216,7 @@ fn client_reply(api: ClientApi, is_streamed: bool, answer: &[u8]) -> Recorded {
         read_stream(api, &bytes, false)
     } else {
         read_complete(api, &bytes);
-        crate::apis::recorded(api, &bytes)
+        crate::apis::read_whole(api, &bytes)
     }
 }
 

@@ -43,7 +43,7 @@ async fn before_it_has_begun() {
     let page = Head::new(503).header("content-type", "text/html");
     let table = [
         (Script::json(429, &overloaded), 429, "try later"),
-        (Script::json(200, &overloaded), 502, "try later"),
+        (Script::json(200, &overloaded), 429, "try later"),
         (
             Script::json(500, &json!({})).only(0, Then::End),
             500,

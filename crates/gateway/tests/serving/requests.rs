@@ -236,6 +236,14 @@ async fn errors_are_counted_and_reported() {
         ),
         ("POST", "/v1/v1/chat/completions", 404, base),
         ("POST", "/v1/v1/messages", 404, origin),
+        ("POST", "//v1/chat/completions", 404, base),
+        (
+            "POST",
+            "/v1/messages/",
+            404,
+            "did you mean /v1/messages? The client's base URL must end with a single /v1, without",
+        ),
+        ("GET", "/v1//models", 404, "did you mean /v1/models?"),
         ("POST", "/messages", 404, base),
         ("GET", "/models/m", 404, "did you mean /v1/models/m?"),
         ("GET", "/secret", 404, "unknown endpoint GET /secret. "),
@@ -255,13 +263,13 @@ async fn errors_are_counted_and_reported() {
         let text = response.text().await.unwrap();
         assert!(text.contains(words), "{words} in {text}");
     }
-    let reports = gateway.reports(9).await;
+    let reports = gateway.reports(12).await;
     let types: Vec<_> = reports
         .iter()
         .map(|report| report.error_type.unwrap())
         .collect();
     assert_eq!(types[..2], ["upstream_error"; 2]);
-    assert_eq!(types[2..], ["invalid_request_error"; 7]);
+    assert_eq!(types[2..], ["invalid_request_error"; 10]);
     assert!(
         reports[2..]
             .iter()
@@ -278,7 +286,7 @@ async fn errors_are_counted_and_reported() {
     let metrics = response.text().await.unwrap();
     for line in [
         "plaincall_errors_total{type=\"upstream_error\"} 2",
-        "plaincall_errors_total{type=\"invalid_request_error\"} 7",
+        "plaincall_errors_total{type=\"invalid_request_error\"} 10",
         "plaincall_requests_total{status=\"200\"} 1",
     ] {
         assert!(

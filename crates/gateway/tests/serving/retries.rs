@@ -53,6 +53,12 @@ async fn busy_servers_are_retried_after_their_delay() {
     check(vec![busy(429, Some("0.1")), yes()], soon, (429, 1)).await;
     let date = "Fri, 31 Dec 2027 23:59:59 GMT";
     check(vec![busy(503, Some(date)), yes()], usual, (503, 1)).await;
+    let [at, soon] = [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 08:49:38 GMT",
+    ];
+    let dated = busy(503, Some(soon)).header("date", at);
+    check(vec![dated, yes()], usual, (200, 2)).await;
     check(vec![busy(503, Some("-1")), yes()], usual, (503, 1)).await;
     check(vec![busy(503, None), yes()], usual, (503, 1)).await;
     check(vec![busy(500, Some("0")), yes()], usual, (500, 1)).await;

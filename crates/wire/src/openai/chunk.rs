@@ -82,6 +82,28 @@ impl<'a> ChatCompletionChunk<'a> {
         Json::read_text(data).map(Some)
     }
 
+    /// Returns whether this is an error in place of a chunk, in any of the forms of [`read_error`](super::read_error).
+    pub fn is_error(&self) -> bool {
+        let is_given = |json: &Json<'_>| !json.is_null();
+        let has = |name| self.unknown.get(name).is_some_and(is_given);
+        let has_text = |name| {
+            self.unknown
+                .get(name)
+                .is_some_and(|json| json.text().starts_with('"'))
+        };
+        let is_message = || {
+            let kind = self.unknown.get("type").map_or("", Json::text);
+            let is_coded = has("code") || has("status") || kind.contains("rror");
+            has("error_type")
+                || has("error_message")
+                || has("detail")
+                || is_coded && (has_text("message") || has_text("msg"))
+        };
+        self.error.as_ref().is_some_and(is_given)
+            || self.object.as_deref() == Some("error")
+            || self.choices().is_empty() && self.usage.is_none() && is_message()
+    }
+
     /// Returns the choices.
     pub fn choices(&self) -> &[ChunkChoice<'a>] {
         self.choices.as_deref().unwrap_or_default()

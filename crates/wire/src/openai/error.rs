@@ -28,6 +28,9 @@ object! {
         "error" error: Option<Json<'a>>,
         "message" message: Option<Json<'a>>,
         "detail" detail: Option<Json<'a>>,
+        "error_message" error_message: Option<Json<'a>>,
+        "msg" short_message: Option<Json<'a>>,
+        "error_type" error_type: Option<Json<'a>>,
         "type" kind: Option<Json<'a>>,
         "param" param: Option<Json<'a>>,
         "code" code: Option<Json<'a>>,
@@ -67,12 +70,52 @@ impl<'a> ErrorObject<'a> {
         self.code = Some(Json::new(&code));
         self
     }
+
+    /// Returns the HTTP status that the error names: a number in one of its fields, or else a word in its kind or code.
+    pub fn status(&self) -> Option<u16> {
+        let fields = ["status", "status_code", "http_status"];
+        let fields = fields.into_iter().filter_map(|name| self.unknown.get(name));
+        let mut numbers = self.code.iter().chain(fields).filter_map(|json| {
+            let text = json.text().trim_matches('"');
+            text.parse().ok()
+        });
+        let number = numbers.find(|status| (400..600).contains(status));
+        let words = [self.kind.as_deref(), self.code.as_ref().map(Json::text)];
+        number.or_else(|| words.into_iter().flatten().find_map(status_of))
+    }
 }
+
+/// Returns the status for a word of servers.
+fn status_of(word: &str) -> Option<u16> {
+    let word = word.to_lowercase();
+    let found = STATUSES.iter().find(|(known, _)| word.contains(known));
+    found.map(|(_, status)| *status)
+}
+
+/// The statuses for words in kinds and codes, in lower case.
+const STATUSES: [(&str, u16); 16] = [
+    ("overloaded", 529),
+    ("rate_limit", 429),
+    ("ratelimit", 429),
+    ("insufficient_quota", 429),
+    ("request_too_large", 413),
+    ("context_length", 400),
+    ("context_size", 400),
+    ("context_window", 400),
+    ("authentication_error", 401),
+    ("permission_error", 403),
+    ("not_found_error", 404),
+    ("invalid_request", 400),
+    ("badrequest", 400),
+    ("bad_request", 400),
+    ("api_error", 500),
+    ("server_error", 500),
+];
 
 /// Reads an error from the body of a response or the data of an event, in any format.
 ///
-/// Servers send `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`, a list with one of these, or
-/// plain text. The message is empty only if the body is; a body that is not JSON becomes the message.
+/// Servers send `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`, `{"error_type": …, "error_message": …}`,
+/// `{"code": …, "msg": …}`, a list with one of these, or plain text. The message is empty only if the body is; a body that is not JSON becomes the message.
 pub fn read_error(body: &[u8]) -> ErrorObject<'static> {
     let text = String::from_utf8_lossy(body);
     let inner = Json::parse(text.trim_ascii())
@@ -101,14 +144,21 @@ fn error_in(json: &Json<'_>, wraps: u8) -> Option<ErrorObject<'static>> {
     if let Some(inner) = inner.and_then(|error| error_in(error, wraps)) {
         return Some(inner);
     }
-    let message = form.message.or(form.detail)?;
+    let kind = form.error_type.or(form.kind);
+    let message = [
+        form.message,
+        form.detail,
+        form.error_message,
+        form.short_message,
+    ];
+    let message = message.into_iter().flatten().next()?;
     let text = |json: Json<'_>| {
         json.read::<String>()
             .unwrap_or_else(|_| json.text().to_owned())
     };
     Some(ErrorObject {
         message: Some(text(message).into()),
-        kind: form.kind.map(|kind| text(kind).into()),
+        kind: kind.map(|kind| text(kind).into()),
         param: Some(form.param.unwrap_or_default().into_owned()),
         code: Some(form.code.unwrap_or_default().into_owned()),
         unknown: form.unknown.into_owned(),

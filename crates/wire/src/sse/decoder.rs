@@ -9,8 +9,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// An event of a stream. The fields `id` and `retry`, which are for reconnecting, are dropped.
 ///
-/// Some model servers write an error as a field `error`, which the standard does not define. It becomes the data of an event
-/// with the name `error`, in place of other fields.
+/// Some model servers write an error as a field `error`, which the standard does not define, or as lines of JSON without a
+/// field. It becomes the data of an event with the name `error`, in place of other fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event<'c> {
@@ -269,15 +269,7 @@ impl<'c> Events<'_, 'c> {
             b"data" => {
                 let text = text(cut(line, value));
                 self.check_size(text.len() + usize::from(self.block.data.is_some()))?;
-                self.block.data = Some(match self.block.data.take() {
-                    None => text,
-                    Some(data) => {
-                        let mut data = data.into_owned();
-                        data.push('\n');
-                        data.push_str(&text);
-                        Cow::Owned(data)
-                    }
-                });
+                self.block.data = Some(joined(self.block.data.take(), text));
             }
             b"event" => {
                 let text = text(cut(line, value));
@@ -285,14 +277,19 @@ impl<'c> Events<'_, 'c> {
                 self.check_size(text.len())?;
                 self.block.name = Some(text);
             }
-            b"error" if self.block.error.is_none() => {
-                let text = text(cut(line, value));
-                self.check_size(text.len())?;
-                self.block.error = Some(text);
-            }
-            // A comment, `id`, `retry`, or a field that the standard does not define.
+            b"" | b"id" | b"retry" => {}
+            b"error" => self.error(text(cut(line, value)))?,
+            _ if line.starts_with(b"{") || self.block.error.is_some() => self.error(text(line))?,
+            // A field that the standard does not define.
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Adds a line to the error.
+    fn error(&mut self, line: Cow<'c, str>) -> Result<(), StreamError> {
+        self.check_size(line.len() + usize::from(self.block.error.is_some()))?;
+        self.block.error = Some(joined(self.block.error.take(), line));
         Ok(())
     }
 
@@ -322,6 +319,19 @@ impl Drop for Events<'_, '_> {
     fn drop(&mut self) {
         for _ in self.by_ref() {}
         self.decoder.block = std::mem::take(&mut self.block).into_owned();
+    }
+}
+
+/// Joins lines with LF.
+fn joined<'c>(before: Option<Cow<'c, str>>, line: Cow<'c, str>) -> Cow<'c, str> {
+    match before {
+        None => line,
+        Some(before) => {
+            let mut lines = before.into_owned();
+            lines.push('\n');
+            lines.push_str(&line);
+            Cow::Owned(lines)
+        }
     }
 }
 

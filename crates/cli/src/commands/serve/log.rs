@@ -186,9 +186,15 @@ struct Line<'a> {
     model_reply: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_reply: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
     #[serde(flatten, serialize_with = "nonzero")]
     counts: &'a Counts,
 }
+
+/// The advice for a model whose template begins the reasoning.
+const IN_REASONING: &str =
+    "the reply ends reasoning that it did not begin: set `in_reasoning = true` for this model";
 
 impl<'a> Line<'a> {
     fn new(report: &'a Report, now: SystemTime) -> Self {
@@ -213,6 +219,7 @@ impl<'a> Line<'a> {
             model_requests: contents.map(|contents| &*contents.model_requests),
             model_reply: contents.map(|contents| &*contents.model_reply),
             client_reply: client_reply.filter(|reply| !reply.is_empty()),
+            hint: (report.counts.unmatched_reasoning > 0).then_some(IN_REASONING),
             counts: &report.counts,
         }
     }

@@ -102,7 +102,7 @@ impl<'n, 'r> Conversation<'n, 'r> {
             }
             "reasoning" => self.reasoning.push_str(&reasoning(&item)),
             "item_reference" => {
-                let message = "items are not stored, so `item_reference` is not supported: send the item itself";
+                let message = "items are not stored, so `item_reference` is not supported: send the item itself, as clients do with `store: false`";
                 return Err(invalid(message, index, "type"));
             }
             // Tools, and calls of hosted tools and their results, which no tool of this request can continue.

@@ -274,7 +274,9 @@ pub(super) fn choice(
         text.map(str::to_owned)
     };
     let name = |value: &Value| {
-        let name = text(value, "name").unwrap_or_default();
+        // Chat completions have the name in an object.
+        let function = value.get("function").unwrap_or(value);
+        let name = text(function, "name").unwrap_or_default();
         match text(value, "namespace") {
             Some(namespace) => names.full(Some(&namespace), &name),
             None => names.find(&name),
@@ -298,6 +300,7 @@ pub(super) fn choice(
                     name: Some(name(tool).into()),
                     ..FunctionDefinition::default()
                 }),
+                kind: Some("function".into()),
                 ..Tool::default()
             });
             object.kind = Some("allowed_tools".into());

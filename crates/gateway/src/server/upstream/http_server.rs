@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, RETRY_AFTER};
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use hyper::body::Incoming;
-use plaincall_http::{HttpClient, HttpSettings, base_url, check_certificates};
+use plaincall_http::{HttpClient, HttpSettings, base_url, check_certificates, retry_after};
 
 use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig, Retries, is_valid_key};
@@ -128,15 +128,7 @@ impl Retries {
         if !matches!(response.status().as_u16(), 429 | 503) {
             return None;
         }
-        let seconds: f64 = response
-            .headers()
-            .get(RETRY_AFTER)?
-            .to_str()
-            .ok()?
-            .trim()
-            .parse()
-            .ok()?;
-        let wait = Duration::try_from_secs_f64(seconds).ok()?;
+        let wait = retry_after(response.headers())?;
         (wait <= self.max_wait).then_some(wait.max(FIRST_PAUSE))
     }
 }
