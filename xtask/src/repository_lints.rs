@@ -18,19 +18,19 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 13_150),
-    ("call", 27_500),
-    ("cli", 21_000),
+    ("agent", 13_160),
+    ("call", 27_670),
+    ("cli", 21_030),
     ("config", 4_300),
     ("gateway", 16_700),
     ("http", 940),
-    ("plaincall", 13_820),
+    ("plaincall", 13_850),
     ("plan", 2_550),
-    ("probe", 3_850),
-    ("report", 2_260),
+    ("probe", 4_180),
+    ("report", 2_265),
     ("syntax", 7_200),
     ("table", 1_040),
-    ("wire", 4_340),
+    ("wire", 4_415),
 ];
 
 /// The allowed dependencies of each crate.

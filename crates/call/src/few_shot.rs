@@ -45,7 +45,7 @@ const MOST_BYTES: usize = 16 << 10;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct FewShotExample {
-    /// What a person asks.
+    /// The question of a person.
     pub question: String,
     /// The tool that is called. Absent if the question needs no call.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct FewShotExample {
     /// The output of the call.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub result: String,
-    /// What the model answers in the end.
+    /// The answer of the model at the end.
     pub answer: String,
 }
 
@@ -143,7 +143,7 @@ impl FewShotExample {
 
 /// Chooses at most `most` examples, and writes them as messages (`spec/prompt.md` 3.3): first one without a call, then one for
 /// each tool, then the second of each. Examples of the tools themselves, if they have a question, follow the given ones.
-/// An example of another tool is left out, and one that would exceed 16 KiB.
+/// An example of another tool is omitted, and one that would exceed 16 KiB.
 ///
 /// # Errors
 /// Returns an error for an invalid dialect.

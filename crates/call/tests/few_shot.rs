@@ -1,4 +1,8 @@
 //! Few-shot examples as messages, and calls that are copied from them (`spec/prompt.md` 3.3).
+#![allow(
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails, in its helpers too"
+)]
 
 use plaincall_call::few_shot::{FewShot, FewShotExample, few_shot};
 use plaincall_call::{

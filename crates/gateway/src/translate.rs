@@ -66,20 +66,7 @@ pub fn translate<'r>(
     if settings.mode == ToolMode::Native {
         return native(request, settings, secret, offers);
     }
-    let is_given = |json: &Json<'_>| !matches!(json.text(), "null" | "[]" | "\"\"");
-    if request.unknown.get("functions").is_some_and(is_given) {
-        let message = "`functions` is not supported; use `tools`";
-        return Err(GatewayError::invalid_request(message, Some("functions")));
-    }
-    let is_old = |message: &Message<'_>| {
-        let call = message.unknown.get("function_call");
-        message.role() == "function" || call.is_some_and(|call| !call.is_null())
-    };
-    if let Some(index) = request.messages.iter().position(is_old) {
-        let message = "`function_call` and the role `function` are not supported; use `tool_calls` and the role `tool`";
-        let param = format!("messages[{index}]");
-        return Err(GatewayError::invalid_request(message, Some(&param)));
-    }
+    reject_old_fields(&request)?;
     let offer = offers.read(&request)?;
     // The model then knows no syntax of calls.
     let is_plain = offer.is_empty() && !request.messages.iter().any(has_calls);
@@ -169,6 +156,29 @@ pub fn translate<'r>(
         upstream: request,
         plan: Box::new(plan),
     })
+}
+
+/// Rejects the predecessors of tools.
+fn reject_old_fields(request: &ChatCompletionRequest<'_>) -> Result<(), GatewayError> {
+    if request.unknown.get("functions").is_some_and(is_given) {
+        let message = "`functions` is not supported; use `tools`";
+        return Err(GatewayError::invalid_request(message, Some("functions")));
+    }
+    let is_old = |message: &Message<'_>| {
+        let call = message.unknown.get("function_call");
+        message.role() == "function" || call.is_some_and(|call| !call.is_null())
+    };
+    if let Some(index) = request.messages.iter().position(is_old) {
+        let message = "`function_call` and the role `function` are not supported; use `tool_calls` and the role `tool`";
+        let param = format!("messages[{index}]");
+        return Err(GatewayError::invalid_request(message, Some(&param)));
+    }
+    Ok(())
+}
+
+/// Returns whether a field has a value.
+fn is_given(json: &Json<'_>) -> bool {
+    !matches!(json.text(), "null" | "[]" | "\"\"")
 }
 
 /// Plans a reply whose text is sent as it is: that to a request without tools and without calls, for APIs other than the model

@@ -156,8 +156,7 @@ impl Replay<'_> {
                 return Err("such an event is never in a log".to_owned());
             }
             RunEvent::Examples(shown) => {
-                let calls = Arc::clone(&shown.calls);
-                self.apply(Input::Examples { calls }, shown.at);
+                self.apply(Input::Examples(Arc::clone(&shown.calls)), shown.at);
             }
             RunEvent::Untrusted(received) => {
                 let (name, text) = (Arc::clone(&received.name), received.text.clone());

@@ -172,7 +172,7 @@ impl Run {
     /// after this and the results count (`spec/prompt.md` 3.3).
     pub fn observe_examples(&mut self, calls: Arc<[ShownCall]>) {
         if self.guard.is_some() {
-            self.send(Message::Input(Input::Examples { calls }));
+            self.send(Message::Input(Input::Examples(calls)));
         }
     }
 

@@ -196,7 +196,7 @@ impl RunState {
     pub(crate) fn apply(&mut self, input: Input, at: Duration) {
         // The plan returns errors for inputs that come too late, such as the end of a cancelled call. They can be ignored.
         match input {
-            Input::Examples { calls } => self.observe_examples(calls, at),
+            Input::Examples(calls) => self.observe_examples(calls, at),
             Input::Untrusted { name, text } => self.observe_untrusted(name, text, at),
             Input::Message { author, text } => {
                 if author == Author::User {

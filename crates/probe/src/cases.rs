@@ -23,7 +23,7 @@ const MOST_EXAMPLES: usize = 16;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// What the user asks.
+    /// The question of the user.
     pub question: String,
     /// The right calls, in any order. Empty if none is right.
     #[serde(default)]

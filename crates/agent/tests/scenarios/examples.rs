@@ -115,7 +115,7 @@ async fn examples_are_messages() {
         );
         talk.close().await.unwrap();
         let requests = model.requests();
-        for request in requests.iter() {
+        for request in &requests {
             let texts: Vec<&str> = request
                 .messages
                 .iter()

@@ -7,6 +7,10 @@ const EXAMPLE_BYTES: usize = 4 << 10;
 
 /// Contents of the prompt. By default, it explains what its tools need.
 #[derive(Clone, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own, which callers set by name"
+)]
 pub struct PromptOptions {
     pub(super) without_dependencies: bool,
     pub(super) one_call: bool,

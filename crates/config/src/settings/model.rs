@@ -105,7 +105,7 @@ pub struct Model {
     #[schemars(range(max = 64))]
     pub few_shot: Option<u32>,
 
-    /// Questions with the calls that answer them. Those of tools that are not offered are left out.
+    /// Questions with the calls that answer them. Those of tools that are not offered are omitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<FewShotExample>,
 

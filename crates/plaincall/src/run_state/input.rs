@@ -15,9 +15,7 @@ use crate::usage::Usage;
 #[derive(Debug)]
 pub(crate) enum Input {
     /// The model reads examples with these calls, and no others.
-    Examples {
-        calls: Arc<[ShownCall]>,
-    },
+    Examples(Arc<[ShownCall]>),
     /// The model receives an untrusted text.
     Untrusted {
         name: Arc<str>,

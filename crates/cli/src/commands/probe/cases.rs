@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use plaincall::call::names::nearest_name;
-use plaincall::call::{ToolLookup as _, ToolSpec};
+use plaincall::call::{ToolLookup, ToolSpec};
 use plaincall_config::settings::{Constrain, Model, Syntax};
 use plaincall_probe::{Case, CaseProbe, CaseReport, ExpectedCall, MissedCase, Setup, SetupResult};
 use serde_json::json;
@@ -33,11 +33,7 @@ pub(super) fn compare(
     output: &mut Output,
 ) -> Outcome {
     let (tools, _) = options.tools.load(None)?;
-    let tools: Vec<ToolSpec> = tools
-        .iter()
-        .flat_map(|tools| tools.specs())
-        .cloned()
-        .collect();
+    let tools: Vec<ToolSpec> = tools.iter().flat_map(ToolLookup::specs).cloned().collect();
     let cases = read_cases(file, &tools)?;
     block_on(async {
         let mut interrupts = Interrupts::new()?;

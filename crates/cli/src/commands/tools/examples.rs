@@ -22,7 +22,7 @@ use crate::terminal::interrupts::Interrupts;
 /// Let a model write few-shot examples of tools: questions, calls, results and answers.
 ///
 /// Small models call tools more often after examples (docs/local-models.md). A larger model can write them: it gets the definition of
-/// one tool at a time, and is asked for three questions as people ask them. Examples whose calls are not valid are left out. The output is
+/// one tool at a time, and is asked for three questions as people ask them. Examples whose calls are not valid are omitted. The output is
 /// TOML for a `tools.toml`. Read and edit it: the small model imitates what is in it. No tool is run.
 ///
 /// Exit status: 0 if there are examples of each tool; 1 otherwise; 2 for wrong usage or configuration; 130 after Ctrl-C.
@@ -36,7 +36,7 @@ pub(crate) struct ExamplesOptions {
     sources: SourceOptions,
 }
 
-/// What the model is asked for.
+/// The answer of the model.
 #[derive(Deserialize, JsonSchema)]
 struct Written {
     examples: Vec<FewShotExample>,
@@ -109,7 +109,7 @@ fn question(tool: &ToolSpec) -> String {
          - `tool`: always \"{}\".\n\
          - `arguments`: the arguments of the call. Each value follows from the question.\n\
          - `result`: what the tool returns: short, and as a program would print it.\n\
-         - `answer`: what the assistant then says, in one sentence, with what the result says.\n\n\
+         - `answer`: the answer of the assistant, in one sentence, with the facts of the result.\n\n\
          {definition}\n",
         tool.name
     )
@@ -128,7 +128,7 @@ fn valid(
         let shown = few_shot(&written, &[tool], &dialect.escaped(), count);
         let shown = shown.map_err(|error| Failure::Configuration(error.to_string()))?;
         for invalid in shown.invalid.iter().rev() {
-            print_note(&format!("`{}`: {invalid}; it is left out", tool.name));
+            print_note(&format!("`{}`: {invalid}; it is omitted", tool.name));
             written.remove(invalid.index);
         }
     }

@@ -100,7 +100,7 @@ fn mistakes_in_cases_have_a_place() {
     );
 }
 
-/// Examples that are not valid calls are left out. The file is valid with the others.
+/// Examples that are not valid calls are omitted. The file is valid with the others.
 #[test]
 fn a_model_writes_examples() {
     let right = json!({"question": "What was the \"plan\"?", "tool": "read", "arguments": {"name": "plan"}, "result": "To go.", "answer": "It was to go."});
