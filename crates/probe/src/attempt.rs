@@ -23,6 +23,9 @@ pub(crate) const CALLS: u32 = 40;
 pub(crate) const REPAIRS: u32 = 3;
 pub(crate) const SAME_FAILURE: u32 = 3;
 
+/// The reason of an attempt that exceeded its time.
+pub const TIMED_OUT: &str = "timed out";
+
 /// The result of an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -134,10 +137,7 @@ pub(crate) async fn run(
     let played = play(arm, &world, Shared(Arc::clone(&observed)), time);
     let (counts, ended) = match tokio::time::timeout(time, played).await {
         Ok(played) => played,
-        Err(_) => (
-            Counts::default(),
-            Err(Ended::Failed("timed out".to_owned())),
-        ),
+        Err(_) => (Counts::default(), Err(Ended::Failed(TIMED_OUT.to_owned()))),
     };
     let took = begun.elapsed().as_millis();
     let mut attempt = Attempt {

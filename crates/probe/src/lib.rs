@@ -49,7 +49,7 @@ mod verdict;
 mod world;
 
 pub use arm::Arm;
-pub use attempt::{Attempt, Author, Entry};
+pub use attempt::{Attempt, Author, Entry, TIMED_OUT};
 pub use cases::{Case, CaseProbe, CaseReport, ExpectedCall, MissedCase, Setup, SetupResult};
 pub use probe::{Probe, Probing};
 pub use record::{Record, RecordError};

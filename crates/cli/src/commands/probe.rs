@@ -8,7 +8,7 @@ mod subject;
 mod table;
 
 use std::borrow::Cow;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,7 +18,9 @@ use clap::builder::PossibleValuesParser;
 use plaincall::call::names::nearest_name;
 use plaincall_config::Time;
 use plaincall_config::settings::Api;
-use plaincall_probe::{Arm, Attempt, Probe, Probing, Settings, SharedResult, Task, Verdict, tasks};
+use plaincall_probe::{
+    Arm, Attempt, Probe, Probing, Settings, SharedResult, TIMED_OUT, Task, Verdict, tasks,
+};
 use tokio::time::sleep;
 
 use crate::commands::probe::recorded::Recorded;
@@ -36,6 +38,10 @@ use crate::terminal::tty::Size;
 
 /// The time of `--quick`: under two minutes with start and end.
 const QUICK: Duration = Duration::from_secs(100);
+/// The longest attempt of `--quick`.
+const QUICK_ATTEMPT: Duration = Duration::from_secs(10);
+/// The longest reply of `--quick` and `--cases`, in tokens, so that a reply without an end does not take the time of all others.
+const SHORT_REPLY: Option<NonZeroU32> = NonZeroU32::new(512);
 /// How long the first attempt may take before a note explains it.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The note below the table of `--quick`.
@@ -103,7 +109,8 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
 
-    /// Stop after at most 100 seconds. Runs as many tasks as fit, each once, and none with the agent-sized prompt.
+    /// Stop after at most 100 seconds. Runs as many tasks as fit, each once, and none with the agent-sized prompt. An attempt takes at
+    /// most 10 seconds, and a reply has at most 512 tokens.
     #[arg(long, conflicts_with_all = ["repeat", "record"])]
     quick: bool,
 
@@ -162,6 +169,7 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         address: options.address.as_deref(),
         model: options.model.as_deref(),
         kind: options.kind,
+        max_tokens: SHORT_REPLY.filter(|_| options.quick || options.cases.is_some()),
         files: &options.files,
     };
     let mut subject = Subject::new(&given, &Environment::read())?;
@@ -192,7 +200,11 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
             .tasks(tasks.clone())
             .repeat(if options.quick { 1 } else { options.repeat })
             .concurrent(options.concurrency.get())
-            .time(options.timeout.0)
+            .time(if options.quick {
+                options.timeout.0.min(QUICK_ATTEMPT)
+            } else {
+                options.timeout.0
+            })
             .seed(options.seed);
         if options.quick {
             probe = probe.budget(QUICK);
@@ -363,6 +375,10 @@ fn on_terminal<'t>(text: &'t str, output: &Output) -> Cow<'t, str> {
     Cow::Owned(human::wrap(text, 0, width))
 }
 
+fn is_timed_out(attempt: &Attempt) -> bool {
+    attempt.why.as_deref() == Some(TIMED_OUT)
+}
+
 /// A comparison that has ended.
 struct Finished<'f> {
     options: &'f ProbeOptions,
@@ -421,6 +437,10 @@ impl Finished<'_> {
             (None, None) if !has_results => {
                 let advice =
                     "no task ended with every arm within 100 seconds; run it without `--quick`";
+                Err(Failure::Runtime(advice.to_owned()))
+            }
+            (None, None) if options.quick && report.attempts.iter().all(is_timed_out) => {
+                let advice = "no attempt ended within 10 seconds; run it without `--quick`";
                 Err(Failure::Runtime(advice.to_owned()))
             }
             (None, None) if report.verdict == Verdict::Nothing => {

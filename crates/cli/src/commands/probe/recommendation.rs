@@ -327,6 +327,7 @@ mod tests {
                 api: "openai",
                 grammar_client: None,
                 engine: None,
+                max_tokens: None,
             };
             let dialect = Model {
                 syntax: Some(Syntax::Emoji),

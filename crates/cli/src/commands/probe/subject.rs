@@ -23,6 +23,8 @@ pub(super) struct Given<'g> {
     pub(super) address: Option<&'g str>,
     pub(super) model: Option<&'g str>,
     pub(super) kind: Option<Api>,
+    /// The most tokens of a reply, if the configuration sets no other limit.
+    pub(super) max_tokens: Option<NonZeroU32>,
     pub(super) files: &'g FileOptions,
 }
 
@@ -39,6 +41,8 @@ pub(super) struct Subject {
     pub(super) grammar_client: Option<OpenAi>,
     /// The engine that constrains the arms with a grammar.
     pub(super) engine: Option<Engine>,
+    /// The most tokens of a reply.
+    pub(super) max_tokens: Option<NonZeroU32>,
 }
 
 impl Subject {
@@ -80,11 +84,16 @@ impl Subject {
             (None, Some(Api::Anthropic)) => (chosen.id().to_owned(), "anthropic"),
             (None, _) => (chosen.id().to_owned(), "openai"),
         };
+        // The limit of the comparison is no setting of the model.
+        let own = chosen.entry.max_tokens;
+        let max_tokens = own.or(given.max_tokens);
+        chosen.entry.max_tokens = max_tokens;
         let Ready {
             model,
             grammar_client,
             ..
         } = chosen.ready(environment)?;
+        chosen.entry.max_tokens = own;
         if let Some(variable) = chosen.url_key(environment) {
             chosen.entry.key_env = Some(variable.to_owned());
         }
@@ -96,6 +105,7 @@ impl Subject {
             api,
             grammar_client,
             engine: None,
+            max_tokens,
         })
     }
 
@@ -163,6 +173,7 @@ impl Subject {
             api: "reference",
             grammar_client: None,
             engine: None,
+            max_tokens: None,
         })
     }
 
@@ -171,7 +182,7 @@ impl Subject {
         let mut settings = Settings::default();
         self.api.clone_into(&mut settings.api);
         settings.temperature = self.entry.temperature;
-        settings.max_tokens = self.entry.max_tokens.map(NonZeroU32::get);
+        settings.max_tokens = self.max_tokens.map(NonZeroU32::get);
         settings.seed = seed;
         settings.self_closing = self.entry.self_closing == Some(true);
         settings.engine = self.engine.map(|engine| engine.name().to_owned());

@@ -41,10 +41,15 @@ fn the_settings_of_the_best_result_are_printed() {
         let replies = replies.iter().map(|reply| super::answer(reply));
         let serving = super::serving(first.into_iter().chain(replies).collect());
         let url = serving.server.url();
-        probe(&scene, &[&[&*url, "m"], &OPTIONS[1..], more].concat())
+        let ended = probe(&scene, &[&[&*url, "m"], &OPTIONS[1..], more].concat());
+        for asked in &serving.server.seen().requests[1..] {
+            assert_eq!(asked.json()["max_tokens"], 512);
+        }
+        ended
     };
     let wrong = call("read", &[("name", "plans")]);
-    let ended = compare(&[&*wrong, &emoji("plan"), &emoji("list"), "No."], &[]);
+    let replies = [&*wrong, &emoji("plan"), &emoji("list"), "No."];
+    let ended = compare(&replies, &[]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     for part in [
         "  emoji: 1 of 1 solved (21 to 100 %)\n  block: 0 of 1 solved (0 to 79 %)\n",
