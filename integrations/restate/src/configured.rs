@@ -40,6 +40,9 @@ pub(super) fn model(
             "note: the model `{name}`: `keyed` has no effect: all durable conversations have the same markers"
         );
     }
+    if table.few_shot() > 0 {
+        eprintln!("note: the model `{name}`: durable conversations have no few-shot examples");
+    }
     Ok(Some(Configured { table, client }))
 }
 
