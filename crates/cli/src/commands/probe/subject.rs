@@ -84,7 +84,7 @@ impl Subject {
             (None, Some(Api::Anthropic)) => (chosen.id().to_owned(), "anthropic"),
             (None, _) => (chosen.id().to_owned(), "openai"),
         };
-        // the limit of the comparison does not belong to the model.
+        // The limit of the comparison does not belong to the model.
         let own = chosen.entry.max_tokens;
         let max_tokens = own.or(given.max_tokens);
         chosen.entry.max_tokens = max_tokens;
