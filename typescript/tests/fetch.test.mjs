@@ -29,15 +29,20 @@ async function dataOf(response) {
   return lines.map((line) => JSON.parse(line.slice("data: ".length)));
 }
 
-/** Returns the tables of models in a file whose lines are tables, and keys with JSON values. */
+/** Returns the tables of models in a file whose lines are tables, items of arrays, and keys with JSON values. */
 function modelsOf(text) {
   const models = {};
   let table = {};
   for (const line of text.split("\n")) {
-    const path = /^\[(.+)\]$/.exec(line)?.[1].match(/"[^"]+"|[^.]+/g);
+    const [, item, names] = /^\[(\[?)(.+?)\]+$/.exec(line) ?? [];
     const [key, value] = line.split(/ = (.*)/);
-    if (path) table = path.reduce((at, name) => (at[name] ??= {}), models);
-    else if (value) table[key] = JSON.parse(value);
+    if (names) {
+      table = names.match(/"[^"]+"|[^.]+/g).reduce((at, name, index, all) => {
+        if (item && index === all.length - 1) (at[name] ??= []).push({});
+        const found = (at[name] ??= {});
+        return Array.isArray(found) ? found.at(-1) : found;
+      }, models);
+    } else if (value) table[key] = JSON.parse(value);
   }
   return models.models;
 }
