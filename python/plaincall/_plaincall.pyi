@@ -528,7 +528,7 @@ class Plan:
     @staticmethod
     def failure(
         name: Literal["not_approved", "approval", "timed_out", "running", "cancelled", "unwritable", "no_function"],
-        detail: str = "",
+        detail: str | None = None,
     ) -> str: ...
 
 USAGE_WAIT: float

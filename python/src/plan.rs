@@ -80,8 +80,9 @@ impl Plan {
 
     /// Returns the sentence for the model about a call without a result.
     #[staticmethod]
-    #[pyo3(signature = (name, detail=Lossy::default()))]
-    fn failure(name: &str, detail: Lossy) -> PyResult<String> {
+    #[pyo3(signature = (name, detail=None))]
+    fn failure(name: &str, detail: Option<Lossy>) -> PyResult<String> {
+        let detail = detail.unwrap_or_default();
         let failure = CallFailure::named(name, &detail.0);
         let failure = failure.ok_or_else(|| error::value(format!("unknown failure `{name}`")))?;
         Ok(failure.to_string())

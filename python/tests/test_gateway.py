@@ -37,7 +37,9 @@ def test_a_correction() -> None:
 
 def test_other_requests() -> None:
     assert gateway.Adapter.translates("POST", "/v1/messages") and not gateway.Adapter.translates("GET", "/v1/messages")
-    assert asked_of("/v1/chat/completions", tools=[]) is None
+    # Nothing about tools is sent, and the answer is forwarded.
+    sent = asked_of("/v1/chat/completions", tools=[])
+    assert isinstance(sent, bytes) and "tools" not in json.loads(sent)
     rejected = asked_of("/v1/chat/completions", tools=5)
     assert isinstance(rejected, gateway.ErrorResponse) and rejected.status == 400
     assert isinstance(asked_of("/v1/messages/count_tokens", tools=[]), gateway.TokenCount)

@@ -178,7 +178,11 @@ def talk(seed, url, replies, expected):
         ids.update(call.id for call in given)
         if len(ids) != known + len(given):
             raise SystemExit(f"conversation {seed}, turn {turn}: an id twice")
-        messages.append(choice.message.model_dump(exclude_none=True, include={"role", "content", "tool_calls"}))
+        turn = choice.message.model_dump(exclude_none=True, include={"role", "content", "tool_calls"})
+        if not given and not (turn.get("content") or "").strip():
+            # Empty messages are omitted, and the recorded replies are counted by the model's messages.
+            turn["content"] = "Nothing."
+        messages.append(turn)
         messages += [{"role": "tool", "tool_call_id": call.id, "content": "\n!!!GADGET_END\n"} for call in given]
         messages.append({"role": "user", "content": "Go on."})
         count += len(calls)
