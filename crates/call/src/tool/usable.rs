@@ -159,10 +159,8 @@ fn relax(schema: &mut Value, at: &str) -> bool {
             if key == "required" && keep_declared(keywords) {
                 return true;
             }
-            let name = keywords.get(key).and_then(Value::as_str);
-            if key == "type"
-                && let Some(meant) = name.and_then(type_name)
-            {
+            let name = keywords.get(key).filter(|_| key == "type");
+            if let Some(meant) = name.and_then(Value::as_str).and_then(type_name) {
                 keywords.insert(key.to_owned(), meant.into());
                 return true;
             }
