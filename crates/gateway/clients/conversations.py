@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
-from openai import OpenAI
+from openai import APIError, OpenAI
 
 PROGRAM, COUNT = sys.argv[1], int(sys.argv[2])
 # So many gateways and clients at one time.
@@ -165,7 +165,14 @@ def talk(seed, url, replies, expected):
     messages = [{"role": "user", "content": "Do it. !!!GADGET_END"}]
     ids, count = set(), 0
     for turn, (reply, calls) in enumerate(zip(replies, expected)):
-        choice = ask(client, messages)
+        try:
+            choice = ask(client, messages)
+        except APIError as error:
+            # A text that was truncated in its first call would look like an answer.
+            if reply["finish_reason"] != "length" or calls or "truncated in a tool call" not in str(error):
+                raise
+            messages += [{"role": "assistant", "content": "Nothing."}, {"role": "user", "content": "Go on."}]
+            continue
         given = choice.message.tool_calls or []
         read = [(call.function.name, call.function.arguments) for call in given]
         read = [call for call in read if can_be_read(call[1])]
