@@ -165,11 +165,13 @@ pub fn few_shot(
         }
         let place = place.flatten();
         let tool = place.and_then(|place| tools.get(place)).copied();
+        let group = groups.get_mut(place.map_or(0, |place| place + 1));
         match Conversation::new(example, tool, dialect, &escape) {
-            Ok(written) => groups
-                .get_mut(place.map_or(0, |place| place + 1))
-                .into_iter()
-                .for_each(|group| group.push(written.clone())),
+            Ok(written) => {
+                if let Some(group) = group {
+                    group.push(written);
+                }
+            }
             Err((field, message)) => shown.invalid.push(InvalidExample {
                 index,
                 field,
@@ -177,7 +179,9 @@ pub fn few_shot(
             }),
         }
     }
-    for (tool, group) in tools.iter().zip(groups.iter_mut().skip(1)) {
+    // Without any to show, those of the tools need not be written.
+    let shown_tools = if most == 0 { &[] } else { tools };
+    for (tool, group) in shown_tools.iter().zip(groups.iter_mut().skip(1)) {
         let own = tool.call_examples();
         let own = own
             .iter()
@@ -210,7 +214,6 @@ impl FewShot {
 }
 
 /// An example as text.
-#[derive(Clone)]
 struct Conversation {
     messages: Vec<FewShotMessage>,
     call: Option<ShownCall>,

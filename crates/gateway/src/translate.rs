@@ -27,7 +27,7 @@ use crate::translate::client_texts::Texts;
 use crate::translate::conversation::{Conversation, has_calls};
 use crate::translate::instructions::instructions;
 use crate::translate::json_texts::Fields;
-use crate::translate::message_order::ordered;
+use crate::translate::message_order::{is_system, ordered};
 use crate::translate::native::native;
 
 /// The field of a result that states that its call failed. Other APIs than chat completions have it.
@@ -275,7 +275,6 @@ fn unlisted(
 
 /// Adds the messages of few-shot examples after the first system messages.
 fn add_examples(messages: &mut Vec<Message<'_>>, few_shot: &FewShot) {
-    let is_system = |message: &Message<'_>| matches!(message.role(), "system" | "developer");
     let first = messages
         .iter()
         .take_while(|message| is_system(message))
@@ -302,7 +301,7 @@ fn add_instruction(messages: &mut Vec<Message<'_>>, text: &str) {
 /// Appends a text to the first system message, or creates one.
 fn add_to_system(messages: &mut Vec<Message<'_>>, text: &str) {
     match messages.first_mut() {
-        Some(first) if matches!(first.role(), "system" | "developer") => append(first, text),
+        Some(first) if is_system(first) => append(first, text),
         _ => messages.insert(0, Message::new("system", text.to_owned())),
     }
 }

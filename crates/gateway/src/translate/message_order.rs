@@ -95,7 +95,7 @@ fn after_their_calls<'r>(messages: impl Iterator<Item = Message<'r>>) -> Vec<Mes
     groups.into_iter().flatten().collect()
 }
 
-fn is_system(message: &Message<'_>) -> bool {
+pub(super) fn is_system(message: &Message<'_>) -> bool {
     matches!(message.role(), "system" | "developer")
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plaincall::call::names::nearest_name;
+use plaincall::call::names::did_you_mean;
 use plaincall::call::{ToolLookup, ToolSpec};
 use plaincall_config::settings::{Constrain, Model, Syntax};
 use plaincall_probe::{Case, CaseProbe, CaseReport, ExpectedCall, MissedCase, Setup, SetupResult};
@@ -106,8 +106,7 @@ fn read_cases(file: &Path, tools: &[ToolSpec]) -> Result<Vec<Case>, Failure> {
             .iter()
             .find(|call| !names().any(|name| name == call.tool));
         if let Some(call) = unknown {
-            let near = nearest_name(&call.tool, names());
-            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            let near = did_you_mean(&call.tool, names());
             return Err(at(format!("unknown tool `{}`{near}", call.tool)));
         }
         cases.push(case);
