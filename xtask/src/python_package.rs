@@ -66,8 +66,24 @@ pub(crate) fn model(group: &'static str, arguments: Vec<String>) -> Job {
         }
         let mut words = vec!["measure.py"];
         words.extend(arguments.iter().map(String::as_str));
+        run("model", programs.join("python"), &words, &folder)?;
+        if group == "model" {
+            return Ok(());
+        }
+        // The same questions, as a client of the gateway asks them.
+        let gateway = dist::command();
+        let gateway = gateway.to_string_lossy();
+        let mut words = words_before_arms(&words);
+        words.extend(["--gateway", &*gateway, "--arms"]);
+        words.extend(["native rules required", "native rules auto"]);
         run("model", programs.join("python"), &words, &folder)
     })
+}
+
+/// Returns the arguments before those of `--arms`, which is the last option.
+fn words_before_arms<'w>(words: &[&'w str]) -> Vec<&'w str> {
+    let words = words.iter().take_while(|word| **word != "--arms");
+    words.copied().collect()
 }
 
 fn job(group: &'static str, name: &str, seconds: u32, work: impl Task) -> Job {

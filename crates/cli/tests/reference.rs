@@ -11,7 +11,7 @@ use std::path::Path;
 use snapbox::{Data, assert_data_eq};
 
 /// The highest number of options, and of places where an option can be used.
-const MOST_OPTIONS: (usize, usize) = (86, 182);
+const MOST_OPTIONS: (usize, usize) = (87, 183);
 
 /// With `SNAPSHOTS=overwrite` it writes the page instead of comparing it.
 fn check(page: &str, text: &str) {
@@ -124,17 +124,6 @@ fn measured_models_are_up_to_date() {
     check("../crates/config/src/models.toml", &measured::models());
 }
 
-#[test]
-fn a_real_model_is_not_called_scripted() {
-    let mut results = measured::results();
-    let is_only_scripted =
-        |results: &[_]| measured::page(results).contains("only scripted reference models");
-    results.retain(|(_, result)| result.settings.api == "reference");
-    assert!(!results.is_empty() && is_only_scripted(&results));
-    "openai".clone_into(&mut results[0].1.settings.api);
-    assert!(!is_only_scripted(&results));
-}
-
 /// The compiled defaults are those of the file.
 #[test]
 fn measured_models_are_read() {
@@ -143,7 +132,6 @@ fn measured_models_are_read() {
         .collect();
     let file: toml::Table = toml::from_str(&measured::models()).unwrap();
     assert_eq!(read, file.keys().map(String::as_str).collect::<Vec<_>>());
-    assert!(!read.is_empty());
     for (name, model) in plaincall_config::settings::measured_models() {
         assert_eq!(model.teaching_problem(), None, "{name}");
     }

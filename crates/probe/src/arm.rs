@@ -15,6 +15,8 @@ pub struct Arm {
     /// A short description.
     pub about: &'static str,
     pub(crate) form: Form,
+    has_grammar: bool,
+    has_examples: bool,
     /// Whether the arm belongs to a comparison by default.
     pub is_default: bool,
 }
@@ -26,7 +28,6 @@ pub(crate) enum Form {
     Block {
         has_angles: bool,
         is_keyed: bool,
-        has_grammar: bool,
     },
     Emoji {
         is_keyed: bool,
@@ -34,73 +35,113 @@ pub(crate) enum Form {
     },
 }
 
-const fn block(has_angles: bool, is_keyed: bool) -> Form {
-    Form::Block {
-        has_angles,
-        is_keyed,
-        has_grammar: false,
-    }
-}
+const BLOCK: Form = Form::Block {
+    has_angles: false,
+    is_keyed: false,
+};
+const EMOJI: Form = Form::Emoji {
+    is_keyed: false,
+    is_self_closing: false,
+};
 
-const fn emoji(is_keyed: bool) -> Form {
-    Form::Emoji {
-        is_keyed,
-        is_self_closing: false,
-    }
-}
-
-const ALL: [Arm; 8] = [
-    Arm::new("native", "the tool calls of the server", Form::Native, true),
+const ALL: [Arm; 13] = [
+    Arm::new("native", "the tool calls of the server", Form::Native).default(),
     Arm::new(
         "json",
         "calls as JSON objects in the text, described in the prompt",
         Form::Json,
-        true,
-    ),
-    Arm::new("block", "the block syntax", block(false, false), true),
-    Arm::new("emoji", "the emoji-bracket syntax", emoji(false), true),
+    )
+    .default(),
+    Arm::new("block", "the block syntax", BLOCK).default(),
+    Arm::new("emoji", "the emoji-bracket syntax", EMOJI).default(),
     Arm::new(
         "block-grammar",
         "the block syntax with a grammar, if the server accepts one",
-        Form::Block {
-            has_angles: false,
-            is_keyed: false,
-            has_grammar: true,
-        },
-        false,
-    ),
+        BLOCK,
+    )
+    .grammar(),
+    Arm::new("json-examples", "JSON with few-shot examples", Form::Json).examples(),
+    Arm::new(
+        "block-examples",
+        "the block syntax with few-shot examples",
+        BLOCK,
+    )
+    .examples(),
+    Arm::new(
+        "emoji-examples",
+        "the emoji-bracket syntax with few-shot examples",
+        EMOJI,
+    )
+    .examples(),
+    Arm::new(
+        "block-examples-grammar",
+        "the block syntax with few-shot examples and a grammar",
+        BLOCK,
+    )
+    .examples()
+    .grammar(),
+    Arm::new(
+        "emoji-examples-grammar",
+        "the emoji-bracket syntax with few-shot examples and a grammar",
+        EMOJI,
+    )
+    .examples()
+    .grammar(),
     Arm::new(
         "block-keyed",
         "the block syntax with a key in the markers",
-        block(false, true),
-        false,
+        Form::Block {
+            has_angles: false,
+            is_keyed: true,
+        },
     ),
     Arm::new(
         "block-angle",
         "the block syntax with the markers `<<<START:`, `<<<END:` and `@param:`",
-        block(true, false),
-        false,
+        Form::Block {
+            has_angles: true,
+            is_keyed: false,
+        },
     ),
     Arm::new(
         "emoji-keyed",
         "the emoji-bracket syntax with a key in the markers",
-        emoji(true),
-        false,
+        Form::Emoji {
+            is_keyed: true,
+            is_self_closing: false,
+        },
     ),
 ];
 
 impl Arm {
-    const fn new(name: &'static str, about: &'static str, form: Form, is_default: bool) -> Self {
+    const fn new(name: &'static str, about: &'static str, form: Form) -> Self {
         Self {
             name,
             about,
             form,
-            is_default,
+            has_grammar: false,
+            has_examples: false,
+            is_default: false,
         }
     }
 
-    /// Returns all arms: first `native`, `json`, `block` and `emoji`, the default.
-    pub const fn all() -> [Self; 8] {
+    const fn default(mut self) -> Self {
+        self.is_default = true;
+        self
+    }
+
+    const fn grammar(mut self) -> Self {
+        self.has_grammar = true;
+        self
+    }
+
+    const fn examples(mut self) -> Self {
+        self.has_examples = true;
+        self
+    }
+
+    /// Returns all arms.
+    pub const fn all() -> [Self; ALL.len()] {
         ALL
     }
 
@@ -139,13 +180,12 @@ impl Arm {
     /// Returns whether a grammar constrains the replies. Only for a model that
     /// [constrains](plaincall_agent::Model::constrains) them.
     pub const fn has_grammar(&self) -> bool {
-        matches!(
-            self.form,
-            Form::Block {
-                has_grammar: true,
-                ..
-            }
-        )
+        self.has_grammar
+    }
+
+    /// Returns whether few-shot examples come before each question. Such an arm is for models that solve little without.
+    pub const fn has_examples(&self) -> bool {
+        self.has_examples
     }
 
     /// Returns the start, end and argument markers, if they are not the default.

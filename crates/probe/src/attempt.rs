@@ -13,8 +13,8 @@ use crate::arm::{Arm, Form};
 use crate::conversation::{self, Counts, Ended};
 use crate::handbook;
 use crate::judge::judge;
-use crate::observed::{Observed, Shared};
-use crate::task::Task;
+use crate::observed::{Observed, Requested, Shared};
+use crate::task::{Task, examples};
 use crate::world::World;
 
 /// The limits of every attempt.
@@ -128,11 +128,11 @@ pub(crate) async fn run(
     arm: Arm,
     task: Task,
     repetition: u32,
-    seed: Option<u64>,
+    request: Requested,
     time: Duration,
 ) -> (Attempt, Option<ModelError>) {
     let world = World::new(task);
-    let observed = Observed::new(model, &arm, seed, Arc::clone(&world));
+    let observed = Observed::new(model, &arm, request, Arc::clone(&world));
     let begun = Instant::now();
     let played = play(arm, &world, Shared(Arc::clone(&observed)), time);
     let (counts, ended) = match tokio::time::timeout(time, played).await {
@@ -185,8 +185,7 @@ async fn play(
         Err(error) => return (Counts::default(), Err(Ended::Failed(error.to_string()))),
     };
     match arm.form {
-        Form::Native => conversation::play(model, world, tools, true).await,
-        Form::Json => conversation::play(model, world, tools, false).await,
+        Form::Native | Form::Json => conversation::play(model, world, tools, arm).await,
         Form::Block { .. } | Form::Emoji { .. } => agent(arm, world, model, tools, time).await,
     }
 }
@@ -205,8 +204,14 @@ async fn agent(
     limits.time = time;
     limits.repairs = REPAIRS;
     limits.same_failure = SAME_FAILURE;
+    let shown = if arm.has_examples() {
+        world.task.few_shot()
+    } else {
+        0
+    };
     let built = Agent::builder(model)
         .tools(tools)
+        .few_shot(examples().to_vec(), shown)
         .dialect(arm.dialect().unwrap_or_default())
         .system(handbook::system(world.task.is_agent_sized))
         .limits(limits)

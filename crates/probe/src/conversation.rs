@@ -12,6 +12,7 @@ use plaincall_agent::model::{
 use plaincall_agent::{Finish, ModelError, Retries, Role, Usage};
 use serde_json::Value;
 
+use crate::arm::Arm;
 use crate::attempt::{CALLS, REPAIRS, REPLIES, SAME_FAILURE};
 use crate::handbook;
 use crate::json_call::{Found, find_calls};
@@ -70,10 +71,10 @@ pub(crate) async fn play(
     model: Shared,
     world: &World,
     tools: Toolbox,
-    is_native: bool,
+    arm: Arm,
 ) -> (Counts, Result<String, Ended>) {
     let mut counts = Counts::default();
-    let ended = converse(model, world, tools, is_native, &mut counts).await;
+    let ended = converse(model, world, tools, arm, &mut counts).await;
     (counts, ended)
 }
 
@@ -81,9 +82,10 @@ async fn converse(
     model: Shared,
     world: &World,
     tools: Toolbox,
-    is_native: bool,
+    arm: Arm,
     counts: &mut Counts,
 ) -> Result<String, Ended> {
+    let is_native = arm.is_native();
     let mut retries = Retries::default();
     if is_native {
         // A server that cannot parse a call answers with an error each time.
@@ -92,7 +94,7 @@ async fn converse(
     let model = Retrying::new(model, retries);
     let run = Run::builder(tools).gate(AllowAll).build();
     let mut run = run.map_err(|error| Ended::Failed(error.to_string()))?;
-    let mut history = History::new(world, is_native);
+    let mut history = History::new(world, arm);
     let mut failures = Failures::new();
     let mut wrong = 0;
     while counts.replies < REPLIES {
@@ -252,20 +254,23 @@ fn wanted(written: &ModelReply, is_native: bool, world: &World) -> Vec<Wanted> {
 }
 
 impl History {
-    fn new(world: &World, is_native: bool) -> Self {
+    fn new(world: &World, arm: Arm) -> Self {
+        let is_native = arm.is_native();
         let task = &world.task;
         let mut system = handbook::system(task.is_agent_sized);
         let tools: Arc<[NativeTool]> = world.native_tools().into();
         if !is_native {
             system = json_prompt::system(&tools) + "\n" + &system;
         }
+        let mut messages = vec![NativeMessage::System(system)];
+        if arm.has_examples() {
+            messages.extend(json_prompt::examples(&task.tools));
+        }
+        messages.push(NativeMessage::User(task.question.clone()));
         Self {
             is_native,
             tools,
-            messages: vec![
-                NativeMessage::System(system),
-                NativeMessage::User(task.question.clone()),
-            ],
+            messages,
         }
     }
 

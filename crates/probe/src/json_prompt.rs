@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
-use plaincall_agent::model::NativeTool;
+use plaincall_agent::model::{NativeMessage, NativeTool};
 use serde_json::json;
+
+use crate::task;
 
 /// The beginning of the instructions.
 pub(crate) const BEGIN: &str =
@@ -25,6 +27,29 @@ The tools, with the JSON Schema of their arguments:
 {}"#,
         definitions(tools)
     )
+}
+
+/// Returns the few-shot examples of these tools as messages, and the one without a call.
+pub(crate) fn examples(tools: &[String]) -> Vec<NativeMessage> {
+    let is_shown = |name: &Option<String>| name.as_ref().is_none_or(|name| tools.contains(name));
+    let answered = |text: String| NativeMessage::Assistant {
+        text,
+        calls: Vec::new(),
+    };
+    let mut messages = Vec::new();
+    for example in task::examples() {
+        if !is_shown(&example.tool) {
+            continue;
+        }
+        messages.push(NativeMessage::User(example.question.clone()));
+        if let Some(tool) = &example.tool {
+            let call = json!({"name": tool, "arguments": example.arguments});
+            messages.push(answered(format!("```json\n{call}\n```")));
+            messages.push(NativeMessage::User(result(1, tool, &example.result)));
+        }
+        messages.push(answered(example.answer.clone()));
+    }
+    messages
 }
 
 /// Returns the definitions of tools, one per line.

@@ -14,10 +14,18 @@ use crate::world::World;
 /// The most of a system prompt that a transcript has, in bytes.
 const SYSTEM_BYTES: usize = 4_000;
 
+/// Fields of each request of an attempt.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Requested {
+    pub(crate) seed: Option<u64>,
+    /// The most tokens of a reply.
+    pub(crate) max_tokens: Option<u32>,
+}
+
 pub(crate) struct Observed {
     model: Arc<dyn Model>,
     has_grammar: bool,
-    seed: Option<u64>,
+    requested: Requested,
     world: Arc<World>,
     transcript: Mutex<Transcript>,
 }
@@ -33,13 +41,13 @@ impl Observed {
     pub(crate) fn new(
         model: Arc<dyn Model>,
         arm: &Arm,
-        seed: Option<u64>,
+        requested: Requested,
         world: Arc<World>,
     ) -> Arc<Self> {
         Arc::new(Self {
             model,
             has_grammar: arm.has_grammar(),
-            seed,
+            requested,
             world,
             transcript: Mutex::default(),
         })
@@ -103,7 +111,8 @@ impl Model for Shared {
     }
 
     fn reply(&self, mut request: ModelRequest) -> Reply {
-        request.seed = self.0.seed;
+        request.seed = self.0.requested.seed;
+        request.max_tokens = request.max_tokens.or(self.0.requested.max_tokens);
         let model = Arc::clone(&self.0);
         Reply::new(|out| model.pass_on(request, out))
     }

@@ -1,5 +1,7 @@
 //! A comparison: which attempts there are, and how they are run.
 
+mod climb;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +12,8 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::arm::Arm;
 use crate::attempt::{self, Attempt};
-use crate::budget::{Pace, next_task};
+use crate::budget::Pace;
+use crate::observed::Requested;
 use crate::report::Report;
 use crate::task::{Task, tasks};
 
@@ -21,6 +24,9 @@ const FAILURES: u32 = 3;
 pub struct Probe {
     model: Arc<dyn Model>,
     arms: Vec<Arm>,
+    /// How many of the arms, the last ones, wait for a model that solves little.
+    reserve: usize,
+    reply_tokens: Option<u32>,
     tasks: Vec<Task>,
     repeat: u32,
     concurrent: usize,
@@ -32,6 +38,9 @@ pub struct Probe {
 
 impl Probe {
     /// Creates a comparison of the default arms with all tasks: once each, one at a time, at most ten minutes each.
+    ///
+    /// It climbs from level to level while an arm solves a tenth of one. An arm that is certainly worse than the best one (their
+    /// intervals do not overlap) stops.
     pub fn new(model: impl Model) -> Self {
         Self {
             model: Arc::new(model),
@@ -39,6 +48,8 @@ impl Probe {
                 .into_iter()
                 .filter(|arm| arm.is_default)
                 .collect(),
+            reserve: 0,
+            reply_tokens: None,
             tasks: tasks(),
             repeat: 1,
             concurrent: 1,
@@ -52,6 +63,21 @@ impl Probe {
     /// Sets the arms.
     pub fn arms(mut self, arms: impl IntoIterator<Item = Arm>) -> Self {
         self.arms = arms.into_iter().collect();
+        self.reserve = 0;
+        self
+    }
+
+    /// Adds arms that are tried only if no other one solves half of the first level.
+    pub fn reserve(mut self, arms: impl IntoIterator<Item = Arm>) -> Self {
+        let count = self.arms.len();
+        self.arms.extend(arms);
+        self.reserve += self.arms.len() - count;
+        self
+    }
+
+    /// Limits each reply to this many tokens. Easy levels have a limit of their own.
+    pub fn reply_tokens(mut self, tokens: Option<u32>) -> Self {
+        self.reply_tokens = tokens;
         self
     }
 
@@ -100,47 +126,29 @@ impl Probe {
 
     /// Starts on the current tokio runtime when it is first polled.
     pub fn begin(mut self) -> Probing {
-        let arms: Vec<Arm> = self.arms.clone();
-        let unavailable: BTreeMap<&str, String> = arms
+        let unavailable = self
+            .arms
             .iter()
             .filter_map(|arm| Some((arm.name, missing(&*self.model, arm)?.to_owned())))
             .collect();
-        let is_possible = |arm: &Arm| !unavailable.contains_key(arm.name);
-        let mut slots = VecDeque::new();
-        for repetition in 1..=self.repeat {
-            for task in 0..self.tasks.len() {
-                for turn in 0..arms.len() {
-                    // The order of the arms rotates, so that none always comes first.
-                    let arm = (turn + task + repetition as usize - 1) % arms.len();
-                    if arms.get(arm).is_some_and(is_possible) {
-                        slots.push_back(AttemptSlot {
-                            repetition,
-                            task,
-                            arm,
-                        });
-                    }
-                }
-            }
-        }
-        let mut done = Vec::new();
-        for attempt in std::mem::take(&mut self.finished) {
-            let slot = slots.iter().position(|slot| {
-                let arm = arms.get(slot.arm).map(|arm| arm.name);
-                let task = self.tasks.get(slot.task).map(|task| &task.name);
-                arm == Some(attempt.arm.as_str())
-                    && task == Some(&attempt.task)
-                    && slot.repetition == attempt.repetition
+        let mut open: Vec<usize> = (0..self.tasks.len()).collect();
+        if self.budget.is_some() {
+            open.retain(|task| {
+                let task = self.tasks.get(*task);
+                task.is_some_and(|task| !task.is_agent_sized)
             });
-            if let Some(slot) = slot.and_then(|at| slots.remove(at)) {
-                done.push((slot, attempt));
-            }
         }
+        let first_reserve = self.arms.len() - self.reserve;
         let mut probing = Probing {
-            waiting: slots,
-            rounds: Vec::new(),
+            waiting: VecDeque::new(),
+            climbing: Vec::new(),
+            open,
+            first_reserve,
+            recorded: std::mem::take(&mut self.finished),
             running: JoinSet::new(),
             started: Vec::new(),
-            done,
+            done: Vec::new(),
+            stopped: BTreeMap::new(),
             pace: Pace::default(),
             failures: 0,
             error: None,
@@ -149,13 +157,8 @@ impl Probe {
             is_out_of_time: false,
             probe: self,
         };
-        if probing.probe.budget.is_some() {
-            let small = |task: &usize| {
-                let task = probing.probe.tasks.get(*task);
-                task.is_some_and(|task| !task.is_agent_sized)
-            };
-            probing.rounds = (0..probing.probe.tasks.len()).filter(small).collect();
-            probing.waiting.clear();
+        if probing.probe.budget.is_none() {
+            probing.choose();
         }
         probing
     }
@@ -182,12 +185,20 @@ pub(crate) struct AttemptSlot {
 pub struct Probing {
     probe: Probe,
     waiting: VecDeque<AttemptSlot>,
-    /// The tasks that may still be chosen within a budget.
-    rounds: Vec<usize>,
+    /// The levels that were begun.
+    climbing: Vec<u8>,
+    /// The tasks that were not begun.
+    open: Vec<usize>,
+    /// The first arm that waits for a model that solves little. All arms before it take part.
+    first_reserve: usize,
+    /// Attempts of an earlier run, as far as they are not in `done`.
+    recorded: Vec<Attempt>,
     running: JoinSet<(AttemptSlot, Attempt, Option<ModelError>)>,
     /// The tasks that were started within a budget.
     started: Vec<usize>,
     done: Vec<(AttemptSlot, Attempt)>,
+    /// The arms that stopped early, and the level in which they did.
+    stopped: BTreeMap<usize, u8>,
     pace: Pace,
     /// How many attempts in a row failed because of the server.
     failures: u32,
@@ -237,60 +248,6 @@ impl Probing {
         }
     }
 
-    /// Chooses the next task within a budget, when the previous one is done with every arm.
-    fn choose(&mut self) {
-        let Some(deadline) = self.deadline else {
-            return;
-        };
-        if !self.waiting.is_empty() || !self.running.is_empty() || self.error.is_some() {
-            return;
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        let arms = self.possible_arms();
-        let tasks = &self.probe.tasks;
-        let share = left.as_secs_f64() / f64::from(u32::try_from(arms.len()).unwrap_or(1).max(1));
-        let chosen = next_task(&self.rounds, &self.started, tasks, &self.pace, share);
-        let Some(task) = chosen else {
-            self.is_out_of_time = !self.rounds.is_empty();
-            return;
-        };
-        self.rounds.retain(|other| *other != task);
-        self.started.push(task);
-        self.waiting = arms
-            .into_iter()
-            .map(|arm| AttemptSlot {
-                repetition: 1,
-                task,
-                arm,
-            })
-            .collect();
-    }
-
-    fn possible_arms(&self) -> Vec<usize> {
-        let arms = self.probe.arms.iter().enumerate();
-        arms.filter(|(_, arm)| !self.unavailable.contains_key(arm.name))
-            .map(|(index, _)| index)
-            .collect()
-    }
-
-    /// The budget is used up: what was not finished with every arm does not count.
-    fn stop_within_round(&mut self) {
-        self.running.abort_all();
-        self.waiting.clear();
-        self.is_out_of_time = true;
-        if let Some(last) = self.started.last().copied() {
-            let arms = self.possible_arms().len();
-            let count = self
-                .done
-                .iter()
-                .filter(|(slot, _)| slot.task == last)
-                .count();
-            if count < arms {
-                self.done.retain(|(slot, _)| slot.task != last);
-            }
-        }
-    }
-
     fn start(&mut self, slot: AttemptSlot) {
         let Probe { arms, tasks, .. } = &self.probe;
         let (Some(arm), Some(task)) = (arms.get(slot.arm), tasks.get(slot.task)) else {
@@ -300,8 +257,13 @@ impl Probing {
         let seed = seed.map(|seed| seed.wrapping_add(u64::from(slot.repetition - 1)));
         let (model, arm, task) = (Arc::clone(&self.probe.model), *arm, task.clone());
         let time = self.probe.time;
+        let limits = [self.probe.reply_tokens, task.reply_tokens()];
+        let requested = Requested {
+            seed,
+            max_tokens: limits.into_iter().flatten().min(),
+        };
         self.running.spawn(async move {
-            let run = attempt::run(model, arm, task, slot.repetition, seed, time);
+            let run = attempt::run(model, arm, task, slot.repetition, requested, time);
             let (attempt, error) = run.await;
             (slot, attempt, error)
         });
@@ -341,9 +303,10 @@ impl Probing {
         self.done.len()
     }
 
-    /// Returns the number of all attempts, including pending ones. Within a budget it grows with the chosen tasks.
+    /// Returns the number of all attempts, if no arm stops early and each level is reached. Within a budget it grows with the chosen
+    /// tasks.
     pub fn total(&self) -> usize {
-        self.done.len() + self.running.len() + self.waiting.len()
+        self.done.len() + self.running.len() + self.waiting.len() + self.later().count()
     }
 
     /// Returns an estimate of the remaining time, by the time and the size of the finished tasks.
@@ -351,10 +314,9 @@ impl Probing {
         if let Some(deadline) = self.deadline {
             return Some(deadline.saturating_duration_since(Instant::now()));
         }
-        let sizes = self.waiting.iter().filter_map(|slot| {
-            let task = self.probe.tasks.get(slot.task);
-            task.map(Task::size)
-        });
+        let waiting = self.waiting.iter().map(|slot| slot.task);
+        let tasks = waiting.chain(self.later());
+        let sizes = tasks.filter_map(|task| self.probe.tasks.get(task).map(Task::size));
         let concurrent = u32::try_from(self.probe.concurrent).unwrap_or(u32::MAX);
         let seconds = self.pace.seconds(sizes.sum())? / f64::from(concurrent);
         Duration::try_from_secs_f64(seconds).ok()
@@ -382,6 +344,14 @@ impl Probing {
         done.sort_by_key(|(slot, _)| (slot.task, slot.arm, slot.repetition));
         let attempts = done.into_iter().map(|(_, attempt)| attempt.clone());
         let Probe { arms, tasks, .. } = &self.probe;
-        Report::new(arms, tasks, attempts.collect(), &self.unavailable)
+        let stopped = self.stopped.iter();
+        let stopped = stopped.filter_map(|(arm, level)| Some((arms.get(*arm)?.name, *level)));
+        Report::new(
+            arms.get(..self.first_reserve).unwrap_or(arms),
+            tasks,
+            attempts.collect(),
+            &self.unavailable,
+            &stopped.collect(),
+        )
     }
 }

@@ -266,7 +266,7 @@ impl<'r> Asked<'r> {
 
 /// Returns whether there is a model that was made for an arm.
 fn has_model(arm: &Arm) -> bool {
-    arm.is_default || arm.has_grammar()
+    arm.is_default || arm.has_grammar() && !arm.has_examples()
 }
 
 /// The arm that a request teaches.
@@ -279,7 +279,8 @@ fn taught(request: &ModelRequest, system: &str) -> Option<Arm> {
     }
     // The longest end marker counts: that of a keyed dialect may begin like another.
     let arms = Arm::all().into_iter();
-    let arms = arms.filter(|arm| arm.has_grammar() == request.grammar.is_some());
+    let arms =
+        arms.filter(|arm| arm.has_grammar() == request.grammar.is_some() && !arm.has_examples());
     let arms = arms.filter_map(|arm| {
         let dialect = arm.dialect()?;
         let end = dialect.end_marker(dialect.syntax()?);

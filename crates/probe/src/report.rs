@@ -31,6 +31,9 @@ pub struct ArmReport {
     /// Why it could not be tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
+    /// The level after which it stopped, because it was certainly worse than the best arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<u8>,
     /// The number of attempts, without those that the server failed.
     pub attempts: u32,
     /// The number of correct attempts.
@@ -131,10 +134,12 @@ impl Report {
         tasks: &[Task],
         attempts: Vec<Attempt>,
         unavailable: &BTreeMap<&str, String>,
+        stopped: &BTreeMap<&str, u8>,
     ) -> Self {
-        let arms = arms.iter().map(|arm| {
-            let unavailable = unavailable.get(arm.name).map(String::as_str);
-            ArmReport::new(arm, tasks, &attempts, unavailable)
+        let arms = arms.iter().map(|arm| ArmReport {
+            unavailable: unavailable.get(arm.name).cloned(),
+            stopped: stopped.get(arm.name).copied(),
+            ..ArmReport::new(arm, tasks, &attempts)
         });
         let arms: Vec<ArmReport> = arms.collect();
         Self {
@@ -162,7 +167,7 @@ impl ArmReport {
         self.unclosed > 0 && self.unclosed * 2 >= self.calls.saturating_sub(self.well_formed)
     }
 
-    fn new(arm: &Arm, tasks: &[Task], attempts: &[Attempt], unavailable: Option<&str>) -> Self {
+    fn new(arm: &Arm, tasks: &[Task], attempts: &[Attempt]) -> Self {
         let all: Vec<&Attempt> = attempts.iter().filter(|one| one.arm == arm.name).collect();
         let (failed, own): (Vec<&Attempt>, Vec<&Attempt>) =
             all.iter().partition(|attempt| attempt.is_server_failure);
@@ -174,7 +179,8 @@ impl ArmReport {
         let (attempted, correct) = (count(&|_| true), count(&|attempt| attempt.is_correct));
         Self {
             arm: arm.name.to_owned(),
-            unavailable: unavailable.map(str::to_owned),
+            unavailable: None,
+            stopped: None,
             attempts: attempted,
             correct,
             interval: wilson(correct, attempted),

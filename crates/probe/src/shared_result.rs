@@ -63,7 +63,7 @@ pub struct SharedResult {
     pub settings: Settings,
     /// The number of repetitions.
     pub repetitions: u32,
-    /// Whether all forty tasks were tried in all repetitions.
+    /// Whether each arm tried all tasks in all repetitions, or stopped early.
     pub is_complete: bool,
     /// The figures of each arm.
     pub arms: Vec<ArmReport>,
@@ -99,7 +99,8 @@ impl SharedResult {
             repetitions,
             is_complete: is_complete
                 && arms.iter().all(|arm| {
-                    arm.tasks.len() == crate::tasks().len() || arm.unavailable.is_some()
+                    let is_tried = !arm.tasks.is_empty();
+                    is_tried || arm.unavailable.is_some() || arm.stopped.is_some()
                 }),
             arms,
             verdict: report.verdict.clone(),

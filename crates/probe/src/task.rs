@@ -1,16 +1,23 @@
-//! The forty tasks, which are data: `tasks/*.toml`.
+//! The tasks, which are data: `tasks/*.toml`. Levels rise in difficulty.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use plaincall::Dialect;
+use plaincall::call::few_shot::FewShotExample;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::handbook;
 use crate::tool;
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 15] = [
+    include_str!("../tasks/one-argument.toml"),
+    include_str!("../tasks/choice.toml"),
+    include_str!("../tasks/optional.toml"),
+    include_str!("../tasks/no-fitting-tool.toml"),
+    include_str!("../tasks/two-calls.toml"),
     include_str!("../tasks/arguments.toml"),
     include_str!("../tasks/restraint.toml"),
     include_str!("../tasks/results.toml"),
@@ -20,12 +27,25 @@ const FILES: [&str; 9] = [
     include_str!("../tasks/files.toml"),
     include_str!("../tasks/markers.toml"),
     include_str!("../tasks/agent.toml"),
+    include_str!("../tasks/exact.toml"),
 ];
+const EXAMPLES: &str = include_str!("../tasks/examples.toml");
+/// The lines of the long file before its rules.
+const LINES_BEFORE: usize = 4;
 /// A text with this prefix is JSON: TOML has no null.
 const JSON: &str = "json:";
 
 /// The parsed files. A test checks that they are valid.
 static TASKS: LazyLock<Vec<Task>> = LazyLock::new(|| read().unwrap_or_default());
+
+/// The few-shot examples of the arms that have them. A test checks that they are valid.
+static EXAMPLE_FILE: LazyLock<ExampleFile> =
+    LazyLock::new(|| toml::from_str(EXAMPLES).unwrap_or_default());
+
+/// The level of a file that names none: the forty hard tasks.
+const HARD: u8 = 6;
+/// The most tokens of a reply in the levels before and behind the hard tasks. They need a fraction of it, besides reasoning.
+const REPLY_TOKENS: [u32; 2] = [1_024, 4_096];
 
 /// A task: a question, tools, a world, and the world as it must be afterwards.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +55,8 @@ pub struct Task {
     pub name: String,
     /// Its kind. Tasks of a kind rise in difficulty.
     pub kind: String,
+    /// Its level, from 1. A comparison climbs while an arm solves a tenth of a level.
+    pub level: u8,
     /// Its difficulty, in a few words.
     pub about: String,
     /// The question.
@@ -71,7 +93,19 @@ pub struct Call {
 #[serde(deny_unknown_fields)]
 struct File {
     kind: String,
+    level: Option<u8>,
     task: Vec<TaskFile>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExampleFile {
+    example: Vec<FewShotExample>,
+}
+
+/// Returns the few-shot examples: one for each tool, and one without a call.
+pub(crate) fn examples() -> &'static [FewShotExample] {
+    &EXAMPLE_FILE.example
 }
 
 /// A task as it is written.
@@ -95,14 +129,16 @@ struct TaskFile {
     no_calls: bool,
 }
 
-/// Returns the forty tasks, grouped by kind; easy kinds first.
+/// Returns the tasks, grouped by kind; easy kinds first. Forty of them are the hard ones, of level 6.
 pub fn tasks() -> Vec<Task> {
     TASKS.clone()
 }
 
 /// Returns a version of the tasks: a hash of all their texts. Results with different versions cannot be compared.
 pub fn task_version() -> String {
-    let texts = FILES.into_iter().chain([tool::TEXT, handbook::TEXT]);
+    let texts = FILES
+        .into_iter()
+        .chain([tool::TEXT, handbook::TEXT, EXAMPLES]);
     // FNV-1a.
     let hash = texts
         .flat_map(str::bytes)
@@ -116,9 +152,10 @@ fn read() -> Result<Vec<Task>, String> {
     let mut tasks: Vec<Task> = Vec::new();
     for text in FILES {
         let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+        let level = file.level.unwrap_or(HARD);
         for written in file.task {
             let task = match &written.like {
-                None => Task::new(&file.kind, written)?,
+                None => Task::new(&file.kind, level, written)?,
                 Some(like) => {
                     let like = tasks.iter().find(|task| task.name == *like);
                     let like = like.ok_or_else(|| format!("{}: like what?", written.name))?;
@@ -126,6 +163,7 @@ fn read() -> Result<Vec<Task>, String> {
                         about: format!("{}, with 24 tools and 60 kB", like.about),
                         name: written.name,
                         kind: file.kind.clone(),
+                        level,
                         is_agent_sized: true,
                         tools: tool::names().map(str::to_owned).collect(),
                         ..like.clone()
@@ -139,9 +177,15 @@ fn read() -> Result<Vec<Task>, String> {
 }
 
 impl Task {
-    fn new(kind: &str, written: TaskFile) -> Result<Self, String> {
+    fn new(kind: &str, level: u8, written: TaskFile) -> Result<Self, String> {
         let mut texts = written.text;
-        texts.insert("long_file".to_owned(), long_file());
+        let long = long_file();
+        for count in [1, 5, 20, 60] {
+            let lines = long.lines().skip(LINES_BEFORE).take(count);
+            let lines: Vec<&str> = lines.collect();
+            texts.insert(format!("lines_{count}"), lines.join("\n"));
+        }
+        texts.insert("long_file".to_owned(), long);
         for (name, marker) in markers() {
             texts.insert(name.to_owned(), marker);
         }
@@ -154,6 +198,7 @@ impl Task {
         let wrong = |error: serde_json::Error| format!("{}: {error}", written.name);
         Ok(Self {
             kind: kind.to_owned(),
+            level,
             about: written.about,
             question: fill_text(written.question.trim_end(), &texts) + "\n",
             solution: serde_json::from_value(solution).map_err(wrong)?,
@@ -167,6 +212,21 @@ impl Task {
             has_no_calls: written.no_calls,
             name: written.name,
         })
+    }
+
+    /// The most few-shot examples: one for each tool that it offers, and one without a call.
+    pub(crate) fn few_shot(&self) -> usize {
+        self.tools.len() + 1
+    }
+
+    /// The most tokens of a reply, so that one without an end does not take the time of all others.
+    pub(crate) fn reply_tokens(&self) -> Option<u32> {
+        let [before, behind] = REPLY_TOKENS;
+        match self.level.cmp(&HARD) {
+            Ordering::Less => Some(before),
+            Ordering::Equal => None,
+            Ordering::Greater => Some(behind),
+        }
     }
 
     /// The size of the task for an estimate of its time: bytes to read, and bytes to write, which take longer.
@@ -266,12 +326,16 @@ fn long_file() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{long_file, read};
+    use plaincall::Dialect;
+    use plaincall::call::few_shot::few_shot;
+
+    use super::{HARD, examples, long_file, read};
 
     #[test]
     fn the_files_are_valid() {
         let tasks = read().unwrap();
-        assert_eq!(tasks.len(), 40);
+        assert_eq!(tasks.iter().filter(|task| task.level == HARD).count(), 40);
+        assert!(tasks.is_sorted_by_key(|task| task.level));
         for task in &tasks {
             let same = tasks.iter().filter(|other| other.name == task.name);
             assert_eq!(same.count(), 1, "{}", task.name);
@@ -285,5 +349,19 @@ mod tests {
         }
         assert_eq!(tasks.iter().filter(|task| task.is_agent_sized).count(), 6);
         assert_eq!(long_file().lines().count(), 200);
+    }
+
+    #[test]
+    fn each_tool_has_an_example_that_is_valid() {
+        let specs =
+            crate::tool::names().filter_map(|name| crate::tool::definition(name)?.spec(false));
+        let specs: Vec<_> = specs.collect();
+        assert_eq!(examples().len(), specs.len() + 1);
+        for dialect in [Dialect::block(), Dialect::emoji()] {
+            for spec in &specs {
+                let shown = few_shot(examples(), &[spec], &dialect, 2).unwrap();
+                assert_eq!(shown.messages.len(), 6, "{}", spec.name);
+            }
+        }
     }
 }

@@ -27,7 +27,10 @@ pub enum Verdict {
         same_as: Option<String>,
     },
     /// JSON in the prompt is better than native calls and every syntax of Plaincall.
-    Json,
+    Json {
+        /// The arm.
+        arm: String,
+    },
     /// The model solved no task with calls.
     Nothing,
 }
@@ -36,7 +39,7 @@ impl Verdict {
     /// Returns the verdict about these figures.
     pub fn of(arms: &[ArmReport]) -> Self {
         let native = able(arms, Arm::is_native).next();
-        let json = able(arms, |arm| !arm.is_native() && !arm.is_plaincall()).next();
+        let json = best(arms, |arm| !arm.is_native() && !arm.is_plaincall());
         let ours = best(arms, Arm::is_plaincall);
         let is_better = |one: &ArmReport, other: &ArmReport| {
             one.share() > other.share() && !one.interval.overlaps(&other.interval)
@@ -46,8 +49,9 @@ impl Verdict {
             (json, None) => json.is_some(),
             (None, Some(_)) => false,
         };
-        if is_json_better(native) && is_json_better(ours) {
-            return Self::Json;
+        if let Some(json) = json.filter(|_| is_json_better(native) && is_json_better(ours)) {
+            let arm = json.arm.clone();
+            return Self::Json { arm };
         }
         match (native, ours) {
             (None, None) => Self::Nothing,
@@ -69,10 +73,12 @@ impl Verdict {
     }
 }
 
-/// Returns the arms that solved a task with calls.
+/// Returns the arms that solved a task with calls, and did not stop early.
 fn able(arms: &[ArmReport], is: impl Fn(&Arm) -> bool) -> impl Iterator<Item = &ArmReport> {
     arms.iter().filter(move |report| {
-        report.correct_with_calls > 0 && Arm::named(&report.arm).is_some_and(|arm| is(&arm))
+        report.correct_with_calls > 0
+            && report.stopped.is_none()
+            && Arm::named(&report.arm).is_some_and(|arm| is(&arm))
     })
 }
 

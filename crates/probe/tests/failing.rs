@@ -9,7 +9,7 @@ use plaincall_agent::model::{
 use plaincall_probe::{Arm, Probe, Reference, Verdict, tasks};
 use tokio::time::Instant;
 
-use crate::references::run;
+use crate::references::{hard, run};
 
 /// A model that only reads text.
 struct TextOnly(Reference);
@@ -95,12 +95,13 @@ async fn every_wait_has_an_end() {
     let begin = Instant::now();
     let probe = Probe::new(model)
         .time(Duration::from_secs(9))
-        .concurrent(160);
+        .tasks(hard().take(5))
+        .concurrent(20);
     let report = run(probe).await.report();
     assert!(begin.elapsed() < Duration::from_secs(20));
     assert_eq!(
         (report.attempts.len(), report.verdict),
-        (160, Verdict::Nothing)
+        (20, Verdict::Nothing)
     );
 }
 
@@ -115,7 +116,7 @@ async fn a_budget_holds_on_any_machine() {
     for (per_reply, least, most) in [(1, 10, 34), (8, 1, 3), (20, 1, 1), (60, 0, 0)] {
         let model = slow(Duration::from_secs(per_reply));
         let begin = Instant::now();
-        let run = run(Probe::new(model).budget(budget)).await;
+        let run = run(Probe::new(model).tasks(hard()).budget(budget)).await;
         assert!(begin.elapsed() <= budget, "{per_reply}");
         let report = run.report();
         let rounds = u32::try_from(report.attempts.len()).expect("few") / 4;
@@ -136,13 +137,17 @@ async fn the_remaining_time_is_estimated() {
     let model = slow(Duration::from_secs(4));
     let mut run = Probe::new(model).begin();
     assert_eq!(run.time_left(), None);
-    assert_eq!(run.total(), 160);
-    for _ in 0..80 {
+    assert_eq!(run.total(), 64 * 4);
+    for _ in 0..8 {
         run.next().await.expect("an attempt");
     }
     let left = run.time_left().expect("an estimate").as_secs();
-    assert!((100..2000).contains(&left), "{left}");
-    assert_eq!(run.finished(), 80);
+    assert!((100..10_000).contains(&left), "{left}");
+    assert_eq!(run.finished(), 8);
+    while run.next().await.is_some() {}
+    // It solves nothing, so the first level is the last one.
+    assert_eq!((run.finished(), run.total()), (16, 16));
+    assert!(run.is_complete());
 }
 
 #[tokio::test(start_paused = true)]
@@ -210,6 +215,6 @@ async fn a_server_that_rejects_grammars_ends_only_that_arm() {
     let found: Vec<_> = found
         .map(|arm| (arm.attempts, arm.unavailable.as_deref()))
         .collect();
-    assert_eq!(found, [(40, None), (0, Some("no grammars"))]);
+    assert_eq!(found, [(4, None), (0, Some("no grammars"))]);
     assert!(run_of.is_complete());
 }

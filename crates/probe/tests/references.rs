@@ -1,12 +1,17 @@
 //! The comparison identifies the arm that each reference model was made for.
 
 use plaincall_agent::model::{NativeMessage, Scripted};
-use plaincall_probe::{Arm, Probe, Probing, Reference, Report, Verdict, tasks};
+use plaincall_probe::{Arm, Probe, Probing, Reference, Report, Task, Verdict, tasks};
 
 pub(crate) async fn run(probe: Probe) -> Probing {
     let mut run = probe.begin();
     while run.next().await.is_some() {}
     run
+}
+
+/// The hard tasks.
+pub(crate) fn hard() -> impl Iterator<Item = Task> {
+    tasks().into_iter().filter(|task| task.level == 6)
 }
 
 fn share(report: &Report, arm: &str) -> (u32, u32) {
@@ -18,7 +23,12 @@ fn share(report: &Report, arm: &str) -> (u32, u32) {
 async fn each_model_is_best_in_the_arm_that_it_was_made_for() {
     for (name, expected) in [
         ("native", Verdict::KeepNative),
-        ("json", Verdict::Json),
+        (
+            "json",
+            Verdict::Json {
+                arm: "json".to_owned(),
+            },
+        ),
         ("block", used("block")),
         ("emoji", used("emoji")),
     ] {
@@ -26,7 +36,7 @@ async fn each_model_is_best_in_the_arm_that_it_was_made_for() {
         let run = run(Probe::new(model)).await;
         let report = run.report();
         assert!(run.is_complete() && run.error().is_none());
-        assert_eq!(report.attempts.len(), 160);
+        assert!(report.attempts.len() < 64 * 4, "no arm stopped early");
         let wrong = report.attempts.iter();
         let wrong = wrong.filter(|attempt| attempt.arm == name && !attempt.is_correct);
         let wrong: Vec<_> = wrong.map(|attempt| (&attempt.task, &attempt.why)).collect();
@@ -34,10 +44,11 @@ async fn each_model_is_best_in_the_arm_that_it_was_made_for() {
         assert_eq!(report.verdict, expected, "{name}");
         for arm in Arm::all().into_iter().filter(|arm| arm.is_default) {
             let (correct, attempts) = share(&report, arm.name);
-            assert_eq!(attempts, 40);
-            // The task without a call is correct everywhere.
-            assert!((1..=40).contains(&correct));
-            assert_eq!(correct == 40, arm.name == name, "{name} in {}", arm.name);
+            assert!(correct <= attempts);
+            let is_own = arm.name == name;
+            assert_eq!(correct == 64, is_own, "{name} in {}", arm.name);
+            let stopped = report.arm(arm.name).and_then(|arm| arm.stopped);
+            assert!(stopped.is_none() || !is_own && attempts < 64, "{name}");
         }
     }
 }
@@ -52,7 +63,7 @@ fn used(arm: &str) -> Verdict {
 /// The default arms, and `block-grammar`.
 fn with_grammar() -> impl Iterator<Item = Arm> {
     let arms = Arm::all().into_iter();
-    arms.filter(|arm| arm.is_default || arm.has_grammar())
+    arms.filter(|arm| arm.is_default || arm.name == "block-grammar")
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,9 +76,8 @@ async fn a_model_that_needs_a_grammar_is_best_with_one() {
     assert!(wrong.is_empty(), "{wrong:?}");
     assert_eq!(report.verdict, used("block-grammar"));
     for arm in with_grammar() {
-        let (correct, attempts) = share(&report, arm.name);
-        assert_eq!(attempts, 40);
-        assert_eq!(correct == 40, arm.has_grammar(), "{}", arm.name);
+        let (correct, _) = share(&report, arm.name);
+        assert_eq!(correct == 64, arm.has_grammar(), "{}", arm.name);
     }
     let all = |report: &Report| {
         report
@@ -97,7 +107,9 @@ async fn the_tasks_separate_what_models_can_and_cannot() {
         Arm::named("json").expect("an arm"),
         Arm::named("native").expect("an arm"),
     ];
-    let report = run(Probe::new(model).arms(arms)).await.report();
+    let report = run(Probe::new(model).arms(arms).tasks(hard()))
+        .await
+        .report();
     for attempt in &report.attempts {
         let is_hard = [
             "rules-file",
@@ -173,7 +185,7 @@ async fn no_model_confuses_markers() {
 async fn concurrency_does_not_change_the_report() {
     let probe = |concurrent| {
         let model = Reference::named("emoji").expect("a model");
-        let some = tasks().into_iter().skip(7).take(4);
+        let some = hard().skip(7).take(4);
         Probe::new(model)
             .tasks(some)
             .repeat(2)
@@ -182,4 +194,37 @@ async fn concurrency_does_not_change_the_report() {
     let (one, many) = (run(probe(1)).await.report(), run(probe(7)).await.report());
     assert_eq!(one.attempts.len(), 32);
     assert_eq!(one, many);
+}
+
+/// A model that calls the only tool after an example, and otherwise only talks.
+#[tokio::test(start_paused = true)]
+async fn arms_with_examples_help_a_model_that_solves_nothing() {
+    let model = Scripted::with(|_, request| {
+        let texts = || request.messages.iter().map(|message| &*message.text);
+        let asked = |text: &str| texts().any(|message| message.contains(text));
+        let is_shown = asked("Throw away temp.log.");
+        match texts().next_back().unwrap_or_default() {
+            last if last.contains("deleted") => "It is gone.".into(),
+            _ if is_shown && asked("I do not need draft-2.txt") => {
+                "🛠️[delete_file draft-2.txt]\n🛠️[/end]\n".into()
+            }
+            _ => "I would do that.".into(),
+        }
+    });
+    let named = |names: [&str; 2]| names.map(|name| Arm::named(name).expect("an arm"));
+    let probe = Probe::new(model.clone()).arms(named(["block", "emoji"]));
+    let run_of = run(probe.reserve(named(["block-examples", "emoji-examples"]))).await;
+    let report = run_of.report();
+    // It solves a quarter of the first level, and nothing of the second.
+    let found = |name: &str| share(&report, name);
+    assert_eq!((found("emoji"), found("emoji-examples")), ((0, 8), (1, 8)));
+    assert_eq!(report.verdict, used("emoji-examples"));
+    assert!(run_of.is_complete());
+    // Without need, they are not tried.
+    let able = Probe::new(Reference::named("emoji").expect("a model"));
+    let able = able.tasks(tasks().into_iter().take(8));
+    let report = run(able.reserve(named(["block-examples", "emoji-examples"])))
+        .await
+        .report();
+    assert!(report.arm("emoji-examples").is_none());
 }

@@ -49,13 +49,13 @@ async fn results_are_read_back_and_checked() {
     for (from, to, expected) in [
         ("\"format\": 1", "\"format\": 2", "the format is 2, not 1"),
         (
-            "\"kind\": \"use\"",
-            "\"kind\": \"json\"",
+            "\"same_as\": null",
+            "\"same_as\": \"block\"",
             "the verdict does not follow from the figures",
         ),
         (
-            "\"correct\": 120",
-            "\"correct\": 119",
+            "\"correct\": 192",
+            "\"correct\": 191",
             "the figures of the arm `emoji` are inconsistent",
         ),
         (

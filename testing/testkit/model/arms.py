@@ -84,7 +84,7 @@ class Asked:
     def _fields(self, definitions: list[dict[str, Any]]) -> dict[str, Any]:
         choice = self.arm.constraint
         if self.arm.format == "native":
-            return {"tools": definitions, "tool_choice": choice if choice != "none" else "auto"}
+            return {"tools": definitions, "tool_choice": choice if choice != "none" else "auto", "parallel_tool_calls": False}
         if choice == "none":
             return {}
         if self.toolbox:

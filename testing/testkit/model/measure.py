@@ -3,6 +3,9 @@
     cargo xtask model --part screen
     cargo xtask model --part held_out --model FILE.gguf --arms "emoji both auto" "json both auto" --against "json both auto"
 
+With `--gateway PROGRAM`, the requests go through `plaincall serve`, which writes the examples into them: the arms `native rules auto` and
+`native rules required` are then those of an unmodified client.
+
 Each reply is a line of the file `--replies`; a question that the file already has is not asked again.
 """
 
@@ -24,7 +27,7 @@ from typing import Any
 
 import figures
 from arms import ALL, Arm, Asked, Calls
-from questions import Question, is_exact, plain_name, questions
+from questions import Question, digest, is_exact, plain_name, questions
 
 FOLDER = Path(__file__).parent
 PAGE = FOLDER.parents[2] / "docs" / "local-models.md"
@@ -65,6 +68,37 @@ def served(model: str) -> Iterator[str]:
             yield address
         finally:
             server.stdin.close()
+
+
+def toml(value: Any) -> str:
+    """Writes a value as TOML, which has no null."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(name)} = {toml(part)}" for name, part in value.items() if part is not None) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(toml(part) for part in value if part is not None) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+@contextlib.contextmanager
+def gateway(program: str, url: str, syntax: str, asked: list[Question], shown: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """Serves the model through the gateway while the block runs, with the examples of all tools in its configuration."""
+    tools = {tool["name"]: tool for question in asked for tool in question.tools}
+    lines = ["[models.any]", f"url = {toml(url + '/v1')}", f"syntax = {toml(syntax)}", 'constrain = "auto"', "few_shot = 16"]
+    for example in [dict(zip(("question", "answer"), GREETING, strict=True)), *(shown[digest(tool)] for tool in tools.values())]:
+        lines += ["[[models.any.examples]]", *(f"{name} = {toml(value)}" for name, value in example.items())]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "config.toml")
+        file.write_text("\n".join(lines), "utf-8")
+        command = [program, "serve", "--config", str(file), "--listen", "127.0.0.1:0"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
+            assert server.stderr
+            try:
+                begun = next((found for line in server.stderr if (found := re.search(r"http://[0-9.:]+", line))), None)
+                if begun is None:
+                    sys.exit("the gateway does not start")
+                yield begun[0]
+            finally:
+                server.terminate()
 
 
 def examples() -> dict[str, dict[str, Any]]:
@@ -126,7 +160,7 @@ def ask(url: str, arm: Arm, question: Question, shown: dict[str, dict[str, Any]]
         messages += [{"role": "assistant", "content": choice["message"]["content"]}, {"role": "user", "content": problem}]
     seconds = round(time.monotonic() - started, 2)
     graded = grade(asked, calls, choice["finish_reason"])
-    return {"reply": choice["message"]["content"], "tokens": tokens, "seconds": seconds, "asked_again": is_repair, **graded}
+    return {"reply": choice["message"].get("content"), "tokens": tokens, "seconds": seconds, "asked_again": is_repair, **graded}
 
 
 def pc_errors() -> tuple[type[Exception], ...]:
@@ -143,6 +177,8 @@ def main() -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--url", help="a server that has the API of OpenAI")
     where.add_argument("--model", default="smollm2", help="smollm2, gemma3 or a GGUF file")
+    parser.add_argument("--gateway", metavar="PROGRAM", help="the command `plaincall`; the requests go through its gateway")
+    parser.add_argument("--syntax", default="emoji", help="the syntax of the gateway")
     parser.add_argument("--arms", nargs="*", help='such as "emoji both auto" or "json rules none repair"; default: all')
     parser.add_argument("--against", help="the arm with which the others are compared")
     parser.add_argument("--temperature", type=float, default=0)
@@ -156,13 +192,19 @@ def main() -> None:
         done = {(line["arm"], line["id"]) for line in map(json.loads, replies.read_text("utf-8").splitlines())}
     sampling = {"temperature": given.temperature, "seed": given.seed}
     shown = examples()
-    with contextlib.nullcontext(given.url) if given.url else served(given.model) as url, replies.open("a") as file:
-        for question in questions(given.part)[: given.count]:
+    asked = questions(given.part)[: given.count]
+    with contextlib.ExitStack() as stack:
+        url = given.url or stack.enter_context(served(given.model))
+        if given.gateway:
+            url = stack.enter_context(gateway(given.gateway, url, given.syntax, asked, shown))
+        file = stack.enter_context(replies.open("a"))
+        for question in asked:
             for arm in arms:
-                if (str(arm), question.id) in done:
+                name = f"gateway {given.syntax} {arm.constraint}" if given.gateway else str(arm)
+                if (name, question.id) in done:
                     continue
                 reply = ask(url, arm, question, shown, sampling)
-                line = {"arm": str(arm), "id": question.id, "tool_set": question.tool_set, "part": given.part, **sampling, **reply}
+                line = {"arm": name, "id": question.id, "tool_set": question.tool_set, "part": given.part, **sampling, **reply}
                 print(json.dumps(line, ensure_ascii=False), file=file, flush=True)
     figures.show(replies, given.against)
     check(replies)
@@ -171,7 +213,7 @@ def main() -> None:
 def check(replies: Path) -> None:
     """Fails if a reply that a grammar constrained has ended, but has no valid call."""
     lines = [json.loads(line) for line in replies.read_text("utf-8").splitlines()]
-    ours = [line for line in lines if line["arm"].split()[0] in ("block", "emoji") and "required" in line["arm"].split()]
+    ours = [line for line in lines if line["arm"].split()[0] in ("block", "emoji", "gateway") and "required" in line["arm"].split()]
     invalid = [line for line in ours if line.get("ends") and not line["calls"]]
     for line in invalid:
         print(f"{line['arm']}, {line['id']}: no valid call in {line['reply']!r}", file=sys.stderr)

@@ -38,6 +38,22 @@ const MAPS: &[&str] = &[
     "dependentSchemas",
     "patternProperties",
 ];
+/// The formats that no empty text has.
+const WITH_CONTENT: [&str; 13] = [
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "idn-email",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "time",
+    "uri",
+    "uuid",
+];
 /// The bounds of numbers, which are enforced for integers.
 const BOUNDS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 
@@ -161,6 +177,15 @@ pub(super) fn patterns<'s>(alternative: &Alternative<'s>) -> Vec<&'s str> {
     let all = alternative.all.iter();
     all.filter_map(|keywords| keywords.get("pattern")?.as_str())
         .collect()
+}
+
+/// Returns `true` if the `format` of a string, which is not enforced, demands content.
+pub(super) fn has_format(alternative: &Alternative<'_>) -> bool {
+    let mut all = alternative.all.iter();
+    all.any(|keywords| {
+        let format = keywords.get("format").and_then(Value::as_str);
+        format.is_some_and(|format| WITH_CONTENT.contains(&format))
+    })
 }
 
 /// Returns the keywords that limit strings.

@@ -47,6 +47,8 @@ impl<'s> SchemaValues<'_, 's> {
         let known = found.iter().filter_map(|text| texts_of(text));
         let known: Vec<Pattern> = known.filter(|_| is_readable).map(with_others).collect();
         let length = keywords::bounds(alternative, "minLength", "maxLength");
+        let has_content = *location == Location::Value && keywords::has_format(alternative);
+        let length = length.map(|(least, most)| (least.max(usize::from(has_content)), most));
         let lengths = match length {
             Some((0, None)) => vec![None],
             // Without the longest length, the text may need fewer states.

@@ -53,17 +53,21 @@ const LIST: &str = "list";
 
 /// Measure whether Plaincall helps a model.
 ///
-/// The model gets forty tasks that are hard for tool calls. It tries each several times with each way of calling tools
-/// ("arm"): the server's native tool calls (`native`), JSON described in the prompt (`json`), Plaincall's syntaxes
-/// (`block`, `emoji`), and if the server accepts one, the block syntax with a grammar (`block-grammar`). All arms get the same tasks, tools, simulated world, limits and seed. A task is correct if the
-/// simulated world has changed exactly as requested and the answer contains the facts that only the results reveal. No
-/// model rates the answers. The tools change only the simulation: they write no files and send no data.
+/// The model gets tasks of seven levels, from one call to forty that are hard for tool calls. It tries each several times with each
+/// way of calling tools ("arm"): the server's native tool calls (`native`), JSON described in the prompt (`json`), Plaincall's
+/// syntaxes (`block`, `emoji`), and if the server accepts one, the block syntax with a grammar (`block-grammar`). If no arm solves half
+/// of the first levels, arms with few-shot examples join (`json-examples`, `block-examples`, `emoji-examples`, and the last two with a
+/// grammar). All arms get the same tasks, tools, simulated world, limits and seed. A task is correct if the simulated world has changed
+/// exactly as requested and the answer contains the facts that only the results reveal. No model rates the answers. The tools change
+/// only the simulation: they write no files and send no data.
+///
+/// The next level begins while an arm solves a tenth of a level. An arm stops when its interval is below that of the best one.
 ///
 /// At the end, `probe` prints a table with 95 % confidence intervals and a recommendation: a configuration for
 /// Plaincall, or "keep native". Two arms differ only if their intervals do not overlap. Ctrl-C ends the comparison early
 /// and prints the results so far; with `--record`, the same command continues later.
 ///
-/// A full comparison has 480 attempts, 600 with a grammar, and may take hours on a slow machine. `--quick` takes less than two minutes,
+/// A full comparison has at most 768 attempts, 960 with a grammar, and may take hours on a slow machine. `--quick` takes less than two minutes,
 /// skips the tasks with an agent-sized prompt, and gives a first impression.
 ///
 /// With `--tools FILE --cases FILE`, it compares settings for your own tools and questions instead, and prints them as a table of a
@@ -90,8 +94,8 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "KIND")]
     kind: Option<Api>,
 
-    /// The arms to compare, separated by commas. Default: `native,json,block,emoji`, and `block-grammar` if the server is llama.cpp,
-    /// vLLM or SGLang, or `constrain` in the table of the model names its engine.
+    /// The arms to compare, separated by commas. Default: `native,json,block,emoji`, `block-grammar` if the server is llama.cpp, vLLM
+    /// or SGLang, or `constrain` in the table of the model names its engine, and those with examples if the model needs them.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = arm_names())]
     arms: Vec<String>,
 
@@ -127,6 +131,10 @@ pub(crate) struct ProbeOptions {
     /// keys or model output.
     #[arg(long)]
     json: bool,
+
+    /// Merge the recommended settings into this configuration file, which need not exist.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
 
     /// A note for the shared result, such as the version of the server and the quantization of the model.
     #[arg(long, value_name = "TEXT")]
@@ -173,6 +181,11 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         files: &options.files,
     };
     let mut subject = Subject::new(&given, &Environment::read())?;
+    if options.write.is_some() && subject.is_reference() {
+        let message =
+            "`--write` requires a real model: a configuration cannot select a scripted one";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     if let Some(file) = &options.cases {
         return cases::compare(file, options, subject, &mut output);
     }
@@ -183,7 +196,7 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
     options.html.as_deref().map(page::check).transpose()?;
     block_on(async {
         let mut interrupts = Interrupts::new()?;
-        let arms = tokio::select! {
+        let (arms, reserve) = tokio::select! {
             arms = chosen_arms(options, &mut subject) => arms?,
             interrupt = interrupts.next() => {
                 print_note(NO_RESULTS);
@@ -197,6 +210,8 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
             .transpose()?;
         let mut probe = Probe::new(subject.model.clone())
             .arms(arms)
+            .reserve(reserve)
+            .reply_tokens(subject.max_tokens.map(NonZeroU32::get))
             .tasks(tasks.clone())
             .repeat(if options.quick { 1 } else { options.repeat })
             .concurrent(options.concurrency.get())
@@ -240,10 +255,14 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
 }
 
 /// The arms of the options. By default those with a grammar are among them if the server accepts one.
-async fn chosen_arms(options: &ProbeOptions, subject: &mut Subject) -> Result<Vec<Arm>, Failure> {
+/// Returns those that are tried at once, and those in reserve.
+async fn chosen_arms(
+    options: &ProbeOptions,
+    subject: &mut Subject,
+) -> Result<(Vec<Arm>, Vec<Arm>), Failure> {
     let names = &options.arms;
     let is_chosen = |arm: &Arm| match names.as_slice() {
-        [] => arm.is_default || arm.has_grammar(),
+        [] => arm.is_default || arm.has_grammar() || arm.has_examples(),
         names => names.iter().any(|name| name == arm.name),
     };
     let arms = Arm::all().into_iter().filter(is_chosen);
@@ -267,7 +286,9 @@ async fn chosen_arms(options: &ProbeOptions, subject: &mut Subject) -> Result<Ve
         }
         arms.retain(|arm| !arm.has_grammar());
     }
-    Ok(arms)
+    let is_reserve = |arm: &Arm| names.is_empty() && arm.has_examples();
+    let (reserve, arms) = arms.into_iter().partition(is_reserve);
+    Ok((arms, reserve))
 }
 
 /// The tasks of these names or kinds.
@@ -401,7 +422,10 @@ impl Finished<'_> {
         let error = probing.error().map(|error| error.message.clone());
         let has_results = report.arms.iter().any(|arm| arm.attempts > 0);
         let repetitions = if options.quick { 1 } else { options.repeat };
-        let is_complete = probing.is_complete() && interrupt.is_none() && !options.quick;
+        let is_complete = probing.is_complete()
+            && interrupt.is_none()
+            && !options.quick
+            && options.tasks.is_empty();
         let shared = SharedResult::new(
             &report,
             &subject.id,
@@ -425,6 +449,13 @@ impl Finished<'_> {
         if let Some(path) = options.html.as_deref().filter(|_| has_results) {
             page::write(path, &page::page(&report, &shared, tasks, &recommendation))?;
             print_note(&format!("the page is in {}", path.display()));
+        }
+        if let Some(file) = &options.write
+            && interrupt.is_none()
+            && error.is_none()
+            && let Some(settings) = recommendation::settings(&report, subject)
+        {
+            recommendation::write(file, &settings, subject)?;
         }
         match (interrupt, error) {
             (Some(interrupt), _) => {

@@ -10,28 +10,31 @@ use std::fs;
 use std::path::Path;
 
 use plaincall_config::settings::{Model, Syntax};
-use plaincall_probe::{SharedResult, Verdict, task_version};
+use plaincall_probe::{ArmReport, SharedResult, Verdict, task_version};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
+/// The number of few-shot examples of a model that they helped.
+const EXAMPLES: u32 = 8;
 const BEGIN: &str = "\
 # Measured models
 
 This page is generated from [results/](../results/README.md) by `cargo xtask docs`.
 
-The table shows the share of correct attempts at the forty tasks of `plaincall probe`, in per cent, with the 95 % confidence
-interval in brackets. [local-models.md](local-models.md#does-it-help-your-model) describes the comparison. Results with different
-tasks cannot be compared.
-";
-const ONLY_SCRIPTED: &str = "
-**So far there are only scripted reference models.** Each is good at one way of writing calls and makes the mistakes of real models in the others.
-They show that the comparison finds what it should. They prove nothing about real models.
+The table shows the share of correct attempts at the tasks of `plaincall probe`, in per cent, with the 95 % confidence interval in
+brackets, for the best arm of each form. [local-models.md](local-models.md#does-it-help-your-model) describes the comparison. Arms that
+were certainly worse stopped early, so shares with different numbers of attempts cannot be compared, and neither can results with
+different tasks.
+
+| model | native | json | block | emoji | verdict | settings |
+| --- | --- | --- | --- | --- | --- | --- |
 ";
 const END: &str = "
 ## Defaults
 
-`ask`, `chat` and `serve` use the best syntax of a model that is in this table by exactly this name, unless you set `syntax` or
-markers in a configuration or by an option. A result becomes a default only if it is complete, has at least three repetitions, and no
-other syntax is as good. Figures with a grammar do not count for it, because not every server accepts one.
+`ask`, `chat` and `serve` use the best syntax of a model that is in this table by exactly this name, and few-shot examples if they
+helped it, unless you set `syntax` or markers in a configuration or by an option. A result becomes a default only if it is complete, has
+at least three repetitions, and no other syntax is as good. Figures with a grammar do not count for it, because not every server accepts
+one.
 
 ";
 
@@ -61,33 +64,30 @@ fn cell(text: &str) -> String {
 
 /// Returns the page for these results, each with the name of its file.
 pub(super) fn page(results: &[(String, SharedResult)]) -> String {
-    let arms = ["native", "json", "block", "emoji", "block-grammar"];
     let mut page = BEGIN.to_owned();
-    if results
-        .iter()
-        .all(|(_, result)| result.settings.api == "reference")
-    {
-        page.push_str(ONLY_SCRIPTED);
-    }
-    page.push_str("\n| model | native | json | block | emoji | block-grammar | verdict | settings |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n");
     for (file, result) in results {
         let _ = write!(page, "| [{}](../results/{file}) |", cell(&result.model));
-        for name in arms {
-            let arm = result.arms.iter().find(|arm| arm.arm == name);
-            let text = arm
-                .filter(|arm| arm.attempts > 0)
-                .map_or("-".to_owned(), |arm| {
-                    let percent = |share: f64| format!("{:.0}", share * 100.0);
-                    let (low, high) = (percent(arm.interval.low), percent(arm.interval.high));
-                    format!("{} ({low}-{high})", percent(arm.share()))
-                });
+        for form in ["native", "json", "block", "emoji"] {
+            let tried = result.arms.iter().filter(|arm| {
+                let rest = arm.arm.strip_prefix(form);
+                arm.attempts > 0
+                    && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            });
+            // An arm that stopped has a share of easy tasks only.
+            let order = |arm: &&ArmReport| (arm.stopped.is_none(), arm.correct);
+            let text = tried.max_by_key(order).map_or("-".to_owned(), |arm| {
+                let percent = |share: f64| format!("{:.0}", share * 100.0);
+                let (low, high) = (percent(arm.interval.low), percent(arm.interval.high));
+                let (name, share, attempts) = (&arm.arm, percent(arm.share()), arm.attempts);
+                format!("`{name}`: {share} ({low}-{high}) of {attempts}")
+            });
             let _ = write!(page, " {text} |");
         }
         let verdict = match &result.verdict {
             Verdict::KeepNative => "keep native".to_owned(),
             Verdict::NoDifference { arm } => format!("no difference between native and {arm}"),
             Verdict::Use { arm, .. } => arm.clone(),
-            Verdict::Json => "keep JSON in the prompt".to_owned(),
+            Verdict::Json { .. } => "keep JSON in the prompt".to_owned(),
             _ => "no task solved with calls".to_owned(),
         };
         let mut settings = format!("{} repetitions", result.repetitions);
@@ -121,7 +121,15 @@ pub(super) fn page(results: &[(String, SharedResult)]) -> String {
         } else {
             ""
         };
-        let _ = writeln!(page, "- {name}: `{syntax}`{keyed}");
+        let examples = if model.few_shot.is_some() {
+            ", few-shot examples"
+        } else {
+            ""
+        };
+        let _ = writeln!(page, "- {name}: `{syntax}`{keyed}{examples}");
+    }
+    if defaults().is_empty() {
+        page.push_str("So far, no result is one.\n");
     }
     page
 }
@@ -147,6 +155,7 @@ fn defaults() -> Vec<(String, Model)> {
             end_prefix: end,
             arg_prefix: argument,
             keyed: arm.is_keyed().then_some(true),
+            few_shot: arm.has_examples().then_some(EXAMPLES),
             ..Model::default()
         };
         let attempts = best.attempts;

@@ -269,7 +269,7 @@ fn a_result_to_share_has_no_secrets() {
 
 #[test]
 fn an_interrupt_before_the_first_attempt_ends_is_explained() {
-    let begun = "note: comparing ways to call tools with m, in 600 attempts; ";
+    let begun = "note: comparing ways to call tools with m, in 960 attempts; ";
     let stall = || Script::nothing(Then::Stall);
     // Also before the list of models comes.
     for (scripts, begin) in [(vec![models("vllm"), stall()], begun), (vec![stall()], "")] {
@@ -407,11 +407,9 @@ fn reference_models_need_no_server() {
     assert!(!quiet.stdout.contains(note), "{}", quiet.stdout);
     let ended = probe(&scene, &["reference:block", "--quick", "--json"]);
     let result = SharedResult::read(&ended.stdout).unwrap();
-    assert!(
-        !result.is_complete && result.arms[0].attempts == 34,
-        "{}",
-        ended.stdout
-    );
+    let block = result.arms.iter().find(|arm| arm.arm == "block");
+    let attempts = block.map(|arm| arm.attempts);
+    assert_eq!((result.is_complete, attempts), (false, Some(58)));
 }
 
 #[test]
@@ -500,7 +498,7 @@ fn the_tasks_are_listed_without_a_model() {
     let ended = probe(&Scene::new(""), &["--tasks", "list"]);
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
     let tasks = ended.stdout.lines().filter(|line| line.starts_with("  "));
-    assert_eq!(tasks.count(), 40, "{}", ended.stdout);
+    assert_eq!(tasks.count(), 64, "{}", ended.stdout);
 }
 
 #[test]
@@ -556,51 +554,5 @@ fn the_place_of_the_page_is_checked_first() {
         let ended = probe(&scene, &["reference:block", "--quick", "--html", page]);
         let expected = format!("error: cannot write {page}: {reason}\n");
         assert_eq!((ended.status, ended.stderr), (Some(1), expected));
-    }
-}
-
-#[test]
-fn measured_defaults() {
-    let scene = Scene::new("");
-    let config = "[models.a]\nurl = 'http://127.0.0.1:1/v1'\nmodel = 'reference-emoji'\n[models.b]\nurl = 'http://127.0.0.1:1/v1'\nmodel = 'reference-emoji'\nsyntax = 'block'\n";
-    fs::write(scene.path("config.toml"), config).unwrap();
-    fs::write(
-        scene.path("t.toml"),
-        "[tools.now]\ndescription = 'The time.'\neffect = 'read'\ncommand = ['date']\n",
-    )
-    .unwrap();
-    for (model, options, is_emoji) in [
-        ("a", &[][..], true),
-        ("a", &["--dialect", "block"], false),
-        ("a", &["--dialect", "start=<<<"], false),
-        ("b", &[], false),
-    ] {
-        let serving = serving(vec![answer("Hello.")]);
-        let text = fs::read_to_string(scene.path("config.toml")).unwrap();
-        let text = text.replace("http://127.0.0.1:1/v1", &serving.server.url());
-        fs::write(scene.path("here.toml"), text).unwrap();
-        let arguments = [
-            &[
-                "ask",
-                "--config",
-                "here.toml",
-                "--model",
-                model,
-                "--tools",
-                "t.toml",
-                "Hello?",
-            ],
-            options,
-        ]
-        .concat();
-        let ended: Ended = scene.plaincall(&arguments).output().unwrap().into();
-        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-        let body = serving.server.seen().requests[0].body.clone();
-        let body = String::from_utf8(body).unwrap();
-        assert_eq!(
-            body.contains("\u{1F6E0}"),
-            is_emoji,
-            "{model} {options:?}: {body}"
-        );
     }
 }

@@ -15,11 +15,19 @@ pub fn measured_models() -> impl Iterator<Item = (&'static str, &'static Model)>
 }
 
 impl Model {
-    /// Adds the measured syntax and markers of the model with this id on its server, unless any of them is set.
-    pub fn or_measured(mut self, id: &str) -> Self {
+    /// Adds the measured syntax, markers and number of few-shot examples of the model with this id on its server, unless they are set.
+    pub fn or_measured(self, id: &str) -> Self {
+        self.or(MEASURED.get(id))
+    }
+
+    fn or(mut self, measured: Option<&Self>) -> Self {
         let markers = [&self.start_prefix, &self.end_prefix, &self.arg_prefix];
         let is_set = self.syntax.is_some() || markers.iter().any(|marker| marker.is_some());
-        if let Some(measured) = MEASURED.get(id).filter(|_| !is_set) {
+        let Some(measured) = measured else {
+            return self;
+        };
+        self.few_shot = self.few_shot.or(measured.few_shot);
+        if !is_set {
             self.syntax = measured.syntax;
             self.start_prefix.clone_from(&measured.start_prefix);
             self.end_prefix.clone_from(&measured.end_prefix);
@@ -32,26 +40,29 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
-    use super::{Model, measured_models};
+    use super::Model;
     use crate::settings::Syntax;
 
     #[test]
     fn settings_override_measured_defaults() {
-        assert!(measured_models().count() > 0);
-        let set = |syntax, start: Option<&str>| Model {
+        let set = |syntax, start: Option<&str>, few_shot| Model {
             syntax,
             start_prefix: start.map(str::to_owned),
+            few_shot,
             ..Model::default()
         };
-        let emoji = "reference-emoji";
-        for (model, id, expected) in [
-            (set(None, None), emoji, Some(Syntax::Emoji)),
-            (set(None, None), "reference", None),
-            (set(None, None), "Reference-emoji", None),
-            (set(Some(Syntax::Block), None), emoji, Some(Syntax::Block)),
-            (set(None, Some("<<<")), emoji, None),
+        let measured = set(Some(Syntax::Emoji), None, Some(8));
+        for (model, syntax, few_shot) in [
+            (set(None, None, None), Some(Syntax::Emoji), 8),
+            (set(Some(Syntax::Block), None, None), Some(Syntax::Block), 8),
+            (set(None, Some("<<<"), Some(0)), None, 0),
         ] {
-            assert_eq!(model.or_measured(id).syntax, expected, "{id}");
+            let model = model.or(Some(&measured));
+            assert_eq!((model.syntax, model.few_shot), (syntax, Some(few_shot)));
         }
+        assert_eq!(
+            Model::default().or_measured("no such model"),
+            Model::default()
+        );
     }
 }

@@ -105,6 +105,35 @@ fn values_keep_their_limits() {
     }
 }
 
+/// A format is not enforced, but its values have content.
+#[test]
+fn values_with_a_format_do_not_begin_with_a_line_end() {
+    for (format, is_accepted) in [
+        ("date", false),
+        ("email", false),
+        ("regex", true),
+        ("x", true),
+    ] {
+        let schema = one(&json!({"type": "string", "format": format}));
+        let made = made(&Dialect::block(), &schema, None);
+        let lark = Engine::new().compile(&made.lark());
+        let gbnf = Gbnf::new(&made.gbnf());
+        for (value, expected) in [
+            ("2031-05-01", true),
+            ("\n2031", is_accepted),
+            ("", is_accepted),
+        ] {
+            let call = block(value);
+            assert_eq!(
+                Engine::accepts(&lark, &call),
+                expected,
+                "{format} {value:?}"
+            );
+            assert_eq!(gbnf.accepts(&call), expected, "{format} {value:?}");
+        }
+    }
+}
+
 #[test]
 fn json_strings_keep_their_limits() {
     let dialect = Dialect::block().escaped();

@@ -10,7 +10,7 @@ use plaincall_probe::{Case, CaseProbe, CaseReport, ExpectedCall, MissedCase, Set
 use serde_json::json;
 
 use crate::commands::conversation::failure;
-use crate::commands::probe::recommendation::configuration;
+use crate::commands::probe::recommendation::{configuration, write};
 use crate::commands::probe::subject::Subject;
 use crate::commands::probe::table::percent;
 use crate::commands::probe::{NO_RESULTS, ProbeOptions};
@@ -68,7 +68,7 @@ pub(super) fn compare(
             }
         };
         let settings = settings(report.best.setup, &subject);
-        let table = configuration(settings, &subject);
+        let table = configuration(settings.clone(), &subject);
         if options.json {
             output.text(format_args!("{}\n", to_json(&report, &table)))?;
         } else {
@@ -81,6 +81,9 @@ pub(super) fn compare(
         if report.best.right == 0 {
             print_error("the model solved none of the cases, with any settings");
             return Ok(Status::Failed);
+        }
+        if let Some(file) = &options.write {
+            write(file, &settings, &subject)?;
         }
         Ok(Status::Success)
     })

@@ -1,15 +1,23 @@
 //! The recommendation in words, with a configuration.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
 
-use plaincall_config::settings::{Api, Constrain, FilePath, Model, Syntax};
+use plaincall_config::settings::{Api, Constrain, FilePath, Model, Syntax, read_settings};
 use plaincall_probe::{Arm, ArmReport, Report, Verdict};
+use toml_edit::{DocumentMut, Item, Table};
 
 use crate::commands::probe::subject::Subject;
 use crate::commands::probe::table::percent;
+use crate::replacement::replace;
+use crate::status::{Failure, print_note};
 
 /// The keys that must not remain when the syntax changes.
 const OF_ONE_SYNTAX: [&str; 4] = ["start_prefix", "end_prefix", "arg_prefix", "self_closing"];
+/// The number of few-shot examples that is recommended.
+const EXAMPLES: u32 = 8;
 /// The most failures that are listed.
 const FAILURES: usize = 12;
 
@@ -43,17 +51,13 @@ pub(super) fn recommendation(report: &Report, subject: &Subject, repetitions: u3
             });
             format!("Recommended: {}.{native}{same}\n", figures(arm))
         }
-        Verdict::Json => format!(
+        Verdict::Json { arm } => format!(
             "Keep JSON in the prompt: {} is better than native calls and every syntax of Plaincall.\n",
-            figures("json")
+            figures(arm)
         ),
         _ => String::new(),
     };
-    let (Verdict::Use { arm: best, .. } | Verdict::NoDifference { arm: best }) = &report.verdict
-    else {
-        return text;
-    };
-    let (Some(arm), Some(best)) = (Arm::named(best), report.arm(best)) else {
+    let Some((arm, best)) = recommended(report) else {
         return text;
     };
     text.push_str(&failures(report, &best.arm));
@@ -69,6 +73,12 @@ pub(super) fn recommendation(report: &Report, subject: &Subject, repetitions: u3
             best.unclosed, best.calls
         );
     }
+    if arm.has_examples() {
+        let _ = writeln!(
+            text,
+            "\nIt needs few-shot examples of your own tools: `plaincall tools examples` writes a first version."
+        );
+    }
     let which = if subject.is_reference() {
         ", for the table of a real model"
     } else {
@@ -81,6 +91,20 @@ pub(super) fn recommendation(report: &Report, subject: &Subject, repetitions: u3
         configuration(dialect(arm, best, subject), subject)
     );
     text
+}
+
+/// Returns the arm of the recommended configuration.
+fn recommended(report: &Report) -> Option<(Arm, &ArmReport)> {
+    let (Verdict::Use { arm, .. } | Verdict::NoDifference { arm }) = &report.verdict else {
+        return None;
+    };
+    Arm::named(arm).zip(report.arm(arm))
+}
+
+/// Returns the recommended settings.
+pub(super) fn settings(report: &Report, subject: &Subject) -> Option<Model> {
+    let (arm, report) = recommended(report)?;
+    Some(dialect(arm, report, subject))
 }
 
 fn plaincall_arms(report: &Report) -> impl Iterator<Item = &ArmReport> {
@@ -147,6 +171,7 @@ fn dialect(arm: Arm, report: &ArmReport, subject: &Subject) -> Model {
                 configured => configured,
             }
         }),
+        few_shot: arm.has_examples().then_some(EXAMPLES),
         unclosed: report
             .forgets_end_markers()
             .then_some(plaincall::call::Unclosed::Run),
@@ -184,6 +209,55 @@ pub(super) fn configuration(dialect: Model, subject: &Subject) -> String {
     let url = url.map_or(String::new(), |url| format!("url = {}\n", quoted(&url.0)));
     let (name, id) = (table_name(&subject.id), quoted(&subject.id));
     format!("[models.{name}]\n{url}model = {id}\n{entry}")
+}
+
+/// Merges the settings into a configuration file, which keeps its comments and its order.
+///
+/// # Errors
+/// Returns an error if the file cannot be read or written, is not TOML, or would become an invalid configuration.
+pub(super) fn write(file: &Path, dialect: &Model, subject: &Subject) -> Result<(), Failure> {
+    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let name = file.display().to_string();
+    let at = |error: &dyn Display| Failure::Runtime(format!("{name}: {error}"));
+    let text = match fs::read_to_string(&file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| at(&error))?,
+    };
+    let mut all: DocumentMut = text.parse().map_err(|error| at(&error))?;
+    let wanted = match &subject.table {
+        Some((name, _)) => format!(
+            "[models.{}]\n{}",
+            bare(name),
+            toml::to_string(dialect).unwrap_or_default()
+        ),
+        None => configuration(dialect.clone(), subject),
+    };
+    let wanted: DocumentMut = wanted.parse().map_err(|error| at(&error))?;
+    let is_not_a_table = || at(&"`models` is not a table");
+    let mut models = Table::new();
+    models.set_implicit(true);
+    let models = all.entry("models").or_insert(models.into());
+    let models = models.as_table_like_mut().ok_or_else(is_not_a_table)?;
+    let found = wanted.get("models").and_then(Item::as_table);
+    for (name, keys) in found.into_iter().flatten() {
+        let keys = keys.as_table().ok_or_else(is_not_a_table)?;
+        let entry = models.entry(name).or_insert(Table::new().into());
+        let entry = entry.as_table_like_mut().ok_or_else(is_not_a_table)?;
+        for key in OF_ONE_SYNTAX {
+            entry.remove(key);
+        }
+        for (key, value) in keys {
+            match entry.get_mut(key) {
+                Some(present) => *present = value.clone(),
+                None => drop(entry.insert(key, value.clone())),
+            }
+        }
+    }
+    let text = all.to_string();
+    read_settings(&name, &text, None).map_err(|error| at(&error))?;
+    replace(&file, text.as_bytes()).map_err(|error| at(&error))?;
+    print_note(&format!("the settings are in {name}"));
+    Ok(())
 }
 
 /// Returns the changes of a table that give it this dialect. It names the lines to replace, because a key must not appear twice.

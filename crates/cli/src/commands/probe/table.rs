@@ -96,6 +96,13 @@ pub(super) fn table(report: &Report, tasks: &[Task]) -> String {
         if let Some(reason) = &arm.unavailable {
             let _ = writeln!(text, "\n{} could not be tried: {reason}", arm.arm);
         }
+        if let Some(level) = arm.stopped {
+            let _ = writeln!(
+                text,
+                "\n{} stopped in level {level}: it was certainly worse than the best arm",
+                arm.arm
+            );
+        }
         if arm.server_failures > 0 {
             let _ = writeln!(
                 text,
@@ -116,7 +123,7 @@ pub(super) fn task_list(tasks: &[Task]) -> String {
         if task.kind != kind {
             let gap = if kind.is_empty() { "" } else { "\n" };
             kind = &task.kind;
-            let _ = writeln!(text, "{gap}{kind}");
+            let _ = writeln!(text, "{gap}{kind}, level {}", task.level);
         }
         let _ = writeln!(text, "  {:width$}  {}", task.name, task.about);
     }

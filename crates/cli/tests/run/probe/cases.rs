@@ -49,8 +49,22 @@ fn the_settings_of_the_best_result_are_printed() {
     };
     let wrong = call("read", &[("name", "plans")]);
     let replies = [&*wrong, &emoji("plan"), &emoji("list"), "No."];
-    let ended = compare(&replies, &[]);
+    let file = scene.path("settings.toml");
+    let before = "# Mine.\nmodel = \"m\" # the small one\n\n[models.m]\nurl = \"http://localhost/v1\"\narg_prefix = \"@:\"\nsyntax = \"block\" # for now\n\n[models.other]\nurl = \"http://localhost/v1\"\n";
+    fs::write(&file, before).unwrap();
+    let ended = compare(&replies, &["--write", "settings.toml"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(ended.stderr.ends_with("settings.toml\n"), "{ended:?}");
+    let after = fs::read_to_string(&file).unwrap();
+    let settings: toml::Table = toml::from_str(&after).unwrap();
+    assert_eq!(settings["models"]["m"]["syntax"].as_str(), Some("emoji"));
+    assert_eq!(settings["models"]["m"].get("arg_prefix"), None);
+    for kept in [
+        "# Mine.\nmodel = \"m\" # the small one\n",
+        "\n[models.other]\nurl",
+    ] {
+        assert!(after.contains(kept), "{after}");
+    }
     for part in [
         "  emoji: 1 of 1 solved (21 to 100 %)\n  block: 0 of 1 solved (0 to 79 %)\n",
         "The other cases:\n  emoji: 1 of 1 solved (21 to 100 %)\n  block: 0 of 1 solved (0 to 79 %), the default\nThe intervals overlap",
@@ -74,6 +88,37 @@ fn the_settings_of_the_best_result_are_printed() {
     let missed = &report["missed"][0];
     assert_eq!(missed["expected"][0]["arguments"]["name"], "list");
     assert_eq!(missed["answer"], "It is \u{1b}[2Jempty.");
+}
+
+/// Nothing is written if the file is not a configuration.
+#[test]
+fn an_invalid_configuration_stays_as_it_is() {
+    for (text, expected) in [
+        ("models = 1\n", "`models` is not a table"),
+        ("[models.m\n", "settings.toml: TOML parse error at line 1"),
+        ("colour = 'red'\n", "unknown"),
+    ] {
+        let emoji = |name: &str| format!("🛠️[read {name}]\n🛠️[/end]\n");
+        let scene = scene(&[], &[asked("plan"), asked("list")]);
+        let replies = ["No.", &emoji("plan"), &emoji("list"), "No."].map(super::answer);
+        let first = [super::models("someone")];
+        let serving = super::serving(first.into_iter().chain(replies).collect());
+        fs::write(scene.path("settings.toml"), text).unwrap();
+        let url = serving.server.url();
+        let options = [&[&*url, "m"], &OPTIONS[1..], &["--write", "settings.toml"]].concat();
+        let ended = probe(&scene, &options);
+        assert_eq!(ended.status, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains(expected), "{expected}: {ended:?}");
+        assert_eq!(
+            fs::read_to_string(scene.path("settings.toml")).unwrap(),
+            text
+        );
+    }
+    let ended = probe(
+        &Scene::new(""),
+        &["reference:block", "--write", "settings.toml"],
+    );
+    assert!(ended.stderr.contains("requires a real model"), "{ended:?}");
 }
 
 #[test]
