@@ -15,7 +15,6 @@ mod chat;
 mod check;
 mod completions;
 mod config;
-mod conform;
 mod conversation;
 mod extract;
 mod grammar;
@@ -119,7 +118,6 @@ pub(crate) enum Command {
     Sessions(sessions::SessionsOptions),
     Probe(probe::ProbeOptions),
     Config(config::ConfigOptions),
-    Conform(conform::ConformOptions),
     Tools(tools::ToolsCommand),
     Mcp(mcp::McpCommand),
     Completions(completions::CompletionsOptions),
@@ -170,8 +168,8 @@ const TIPS: [(&str, &str); 1] = [(
 /// The tip for a tools file without its option. `plaincall tools check` takes it as an argument, the other commands do not.
 const TOOLS_FILE: &str = "to name a tools file, use `--tools FILE`";
 
-/// Adds a tip to an error about a missing required option, or about a tools file. For an option of an earlier version, returns an
-/// error that names its replacement.
+/// Adds a tip to an error about a missing required option, or about a tools file. For an option or a command of an
+/// earlier version, returns an error that names its replacement.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
         && let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage)
@@ -179,6 +177,11 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         && let Some(command) = command().find_subcommand_mut(name)
     {
         return command.error(ErrorKind::UnknownArgument, message);
+    }
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(message) = replaced_options::replaced_command(name)
+    {
+        return command().error(ErrorKind::InvalidSubcommand, message);
     }
     let tip = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(missing)) => {
@@ -231,7 +234,6 @@ fn run_command(cli: Cli) -> Outcome {
         Command::Probe(options) => probe::probe(&options, color),
         Command::Config(options) => config::config(&options, &mut output(color)),
         // Handles signals itself.
-        Command::Conform(options) => conform::conform(&options, &mut Output::new(color)),
         // Writes on its own thread and handles signals itself.
         Command::Run(options) => run::run(&options, color),
         Command::Serve(options) => serve::serve(&options),

@@ -105,6 +105,19 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// Commands of earlier versions, and what to use instead.
+const REPLACED_COMMANDS: &[(&str, &str)] = &[(
+    "conform",
+    "run `python3 conformance/run.py` of the repository",
+)];
+
+/// Returns the error for a command of an earlier version.
+pub(super) fn replaced_command(name: &str) -> Option<String> {
+    let mut replaced = REPLACED_COMMANDS.iter();
+    let (_, instead) = replaced.find(|(command, _)| *command == name)?;
+    Some(format!("`{name}` was removed: {instead}"))
+}
+
 /// Returns the command and the error for an option that it had. `usage` contains the name of the command.
 pub(super) fn replacement<'u>(usage: &'u str, option: &str) -> Option<(&'u str, String)> {
     let words = || usage.split_whitespace();
@@ -126,7 +139,15 @@ pub(super) fn replacement<'u>(usage: &'u str, option: &str) -> Option<(&'u str, 
 
 #[cfg(test)]
 mod tests {
-    use super::{REPLACED, replacement};
+    use super::{REPLACED, REPLACED_COMMANDS, replacement};
+
+    #[test]
+    fn replaced_commands_are_gone() {
+        let command_line = crate::commands::command();
+        for (name, _) in REPLACED_COMMANDS {
+            assert!(command_line.find_subcommand(name).is_none(), "{name}");
+        }
+    }
 
     #[test]
     fn replacements_exist() {
