@@ -126,7 +126,7 @@ def check(parser: Parser, cases: list[Case], shown: int | None) -> Counter[str]:
     counts: Counter[str] = Counter()
     for case in cases:
         wanted = [name for name in RESULTS if name in case]
-        request = {key: case[key] for key in ("id", "operation", "dialect", "input", "schema") if key in case}
+        request: Case = {key: case[key] for key in ("id", "operation", "dialect", "input", "schema") if key in case}
         answer = parser.ask({**request, "want": wanted})
         for name in wanted:
             found = merged(answer.get(name)) if name == "events" else answer.get(name)

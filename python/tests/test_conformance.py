@@ -52,7 +52,9 @@ def test_wrong_answers_are_shown() -> None:
 )
 def test_text_may_be_split_and_keys_may_be_added(call: str, is_right: bool) -> None:
     text = '{"type":"text","text":"I\'"\'"\'ll "},{"type":"text","text":""},{"type":"text","text":"look: "}'
-    ended = run(["--id", "block/2.1/1"], answering(f'{{"events":[{text},{call},{{"type":"end","termination":"explicit"}}]}}'))
+    ended = run(
+        ["--id", "block/2.1/1"], answering(f'{{"events":[{text},{call},{{"type":"end","termination":"explicit"}}]}}')
+    )
     assert (ended.returncode == 0) == is_right, ended
 
 
@@ -73,12 +75,16 @@ if __name__ == "__main__":
     for line in sys.stdin:
         question = json.loads(line)
         text, dialect = question["input"], dialect_of(question["dialect"])
-        answer: dict[str, object] = {"unsupported": ["calls", "refused", *(["text"] if question["operation"] == "render" else [])]}
+        answer: dict[str, object] = {
+            "unsupported": ["calls", "refused", *(["text"] if question["operation"] == "render" else [])]
+        }
         match question["operation"]:
             case "read":
                 answer["events"] = in_conformance(text, read([text], dialect))
             case "escape":
                 answer["text"] = pc.Toolbox([], dialect=dialect).escape(text)
             case "near":
-                answer["near"] = [{"written": one.source, "suggestion": one.suggestion} for one in pc.near_misses(text, dialect)]
+                answer["near"] = [
+                    {"written": one.source, "suggestion": one.suggestion} for one in pc.near_misses(text, dialect)
+                ]
         print(json.dumps(answer), flush=True)
