@@ -44,6 +44,7 @@ class ModelSettings(TypedDict, total=False):
     unclosed: Literal["reject", "run"]
     keyed: bool
     mode: Literal["text", "native"]
+    formats: list[str]
     constrain: Literal["never", "auto", "llama.cpp", "vllm", "sglang", "llguidance"]
     arguments: Literal["checked", "stream"]
     repair_rounds: int

@@ -35,6 +35,7 @@ export interface FetchSettings {
   unclosed?: "reject" | "run" | undefined;
   keyed?: boolean | undefined;
   mode?: "text" | "native" | undefined;
+  formats?: string[] | undefined;
   constrain?: "never" | "auto" | Engine | undefined;
   arguments?: "checked" | "stream" | undefined;
   repairRounds?: number | undefined;

@@ -24,6 +24,7 @@ pub(crate) fn jobs() -> Vec<Job> {
     vec![
         engines("engines", "engines with grammars", 90, ordinary),
         engines("all-engine-texts", "all texts of engines", 200, nightly),
+        engines("tool-parsers", "vLLM's tests of tool parsers", 60, parsers),
     ]
 }
 
@@ -57,6 +58,19 @@ fn compare([cases, requests]: [&str; 2]) -> Result<(), String> {
         .arg(installed.join("constrained_replies.mjs"))
         .arg(suites::plaincall());
     step("llama.cpp behind the gateway", replies.arg(requests))
+}
+
+/// Runs vLLM's tests of its parsers of tool calls on the gateway in native mode.
+fn parsers() -> Result<(), String> {
+    let (engines, installed) = folders("tool-parsers")?;
+    let requirements = engines.join("requirements-parsers.txt");
+    let programs = python::install(&requirements, &target().join("tool-parsers-python"))?;
+    let mut check = Command::new(programs.join("python"));
+    check.arg("-B").arg(engines.join("tool_parsers.py"));
+    step(
+        "vLLM's tests of tool parsers",
+        check.arg(suites::plaincall()).arg(installed),
+    )
 }
 
 /// Returns the folder of the programs, and a new one into which all is installed and written.

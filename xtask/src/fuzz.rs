@@ -212,11 +212,13 @@ fn write_seeds(seeds: &Path) -> Result<(), String> {
             }
         }
     }
-    let vectors = read(&root().join("crates/call/tests/rescue/vectors.txt"))?;
-    for vector in vectors.split("\n==== ").skip(1) {
-        let text = without_first_line(vector);
-        let text = text.split("---- found").next().unwrap_or(text);
-        seed("rescue_loses_no_byte", &[7, 3], text)?;
+    for name in ["vectors.txt", "formats.txt"] {
+        let vectors = read(&root().join("crates/call/tests/rescue").join(name))?;
+        for vector in vectors.split("\n==== ").skip(1) {
+            let text = without_first_line(vector);
+            let text = text.split("---- found").next().unwrap_or(text);
+            seed("rescue_loses_no_byte", &[7, 3], text)?;
+        }
     }
     let mut payloads = all_files(&root().join("crates/wire/tests/payloads"));
     payloads.retain(|path| !has_extension(path, "rs"));

@@ -12,13 +12,14 @@ use crate::{
 };
 
 /// The groups that a nightly run has. Each `.ci/run` has one of them, by the date.
-const NIGHTLY: [&str; 9] = [
+const NIGHTLY: [&str; 10] = [
     "fuzz",
     "engine-plugins",
     "spark",
     "newest-clients",
     "other-coding-agents",
     "all-engine-texts",
+    "tool-parsers",
     "all-splits",
     "long-soak",
     "real-model",

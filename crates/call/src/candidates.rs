@@ -2,14 +2,19 @@
 //!
 //! A candidate claims the text up to its own end, or the rest of the text. What is inside it is never searched again.
 
+mod edges;
 pub(crate) mod json_scan;
 pub(crate) mod named;
+mod python_scan;
+mod tag;
 
 use memchr::{memchr, memchr3};
 use plaincall_syntax::{CALL_NAME_KEYS, CALL_TAGS, ceil_char_boundary, is_blank};
 
+use crate::candidates::edges::Edges;
 use crate::candidates::json_scan::{JsonScan, Scanned};
 use crate::candidates::named::Named;
+use crate::candidates::python_scan::PythonScan;
 use crate::rescue::calls::Member;
 
 /// The maximum length of a candidate, in bytes. A longer one is text.
@@ -26,6 +31,10 @@ const LONGEST_HEAD: usize = 256;
 const MOST_NAMES: usize = 16;
 /// The maximum length of the line that opens a code block, in bytes.
 const LONGEST_INFO: usize = 256;
+
+/// The tag of a call behind stripped tokens, and the text that begins a reply without its tokens.
+const STRIPPED_TAG: &str = "assistantcommentary to=functions.";
+const STRIPPED: &str = "analysis";
 
 /// The longest fences.
 const BACKTICKS: &str = "````````````````````````````````";
@@ -72,6 +81,9 @@ pub(crate) struct Candidates {
     marks: usize,
     /// The fence that opened the current code block.
     block: Option<Fence>,
+    edges: Edges,
+    /// Whether the text is that of a template without its tokens.
+    is_stripped: bool,
 }
 
 /// The candidate that is open.
@@ -127,8 +139,12 @@ enum State {
         tag: usize,
         is_glued: bool,
     },
+    /// The name of the tool in a tag with an end, before anything else of the call.
+    Name,
     /// The name of the tool, before its JSON.
     Head,
+    /// A list of calls in Python.
+    Python(PythonScan),
     Json,
     /// JSON with an error: the number of brackets that are open.
     Brackets(usize),
@@ -148,6 +164,8 @@ impl Default for Candidates {
             span: 0,
             marks: 0,
             block: None,
+            edges: Edges::default(),
+            is_stripped: false,
         }
     }
 }
@@ -167,8 +185,10 @@ impl Candidates {
                 let bytes = line.as_bytes();
                 let len = bytes.len() - usize::from(bytes.last() == Some(&b'\n'));
                 let stop = memchr3(b'<', b'[', b'`', bytes).unwrap_or(len);
-                let (plain, rest) = line.split_at(stop);
+                let stripped = memchr(b'a', bytes).filter(|_| self.is_stripped);
+                let (plain, rest) = line.split_at(stripped.map_or(stop, |at| at.min(stop)));
                 if !plain.is_empty() {
+                    self.edges.add(plain);
                     self.is_apart &= plain.chars().all(|c| is_blank(c) || c == '\r');
                     out(Piece::Text(plain));
                     line = rest;
@@ -187,6 +207,7 @@ impl Candidates {
         self.state == State::Line
             && self.marks == 0
             && !self.is_apart
+            && !self.is_stripped
             && memchr(b'\n', text).is_none()
             && memchr3(b'<', b'[', b'`', text).is_none()
     }
@@ -203,6 +224,7 @@ impl Candidates {
         }
         *self = Self {
             block,
+            is_stripped: self.is_stripped,
             ..Self::default()
         };
     }
@@ -223,7 +245,7 @@ impl Candidates {
             State::Json | State::Brackets(_) => {
                 self.open.is_tagged || !self.open.named.values.is_empty()
             }
-            State::Head | State::ToEnd | State::EndMarks(_) => true,
+            State::Head | State::Python(_) | State::ToEnd | State::EndMarks(_) => true,
             _ => false,
         }
     }
@@ -289,6 +311,7 @@ impl Candidates {
     fn continue_as_text(&mut self, out: &mut dyn FnMut(Piece<'_>)) {
         let last = self.held.chars().next_back().or(self.open.last);
         let is_begin = last == Some('\n');
+        self.edges.add(&self.held);
         self.pass_on(out);
         self.is_apart = is_begin;
         self.state = if is_begin {
@@ -313,6 +336,8 @@ impl Candidates {
             is_known: dropped == 0,
             is_apart,
         }));
+        // Another one may follow it.
+        self.is_apart |= is_apart;
         self.state = State::Line;
     }
 
@@ -349,30 +374,15 @@ impl Candidates {
                 return false;
             }
             State::Tag => return self.take_tag(c, out),
-            State::Behind { tag, is_glued } => {
-                let (name, end) = CALL_TAGS.get(tag).copied().unwrap_or_default();
-                let is_value = name.ends_with('=');
-                if c.is_whitespace() && !is_value {
-                    self.held.push(c);
-                    let is_glued = is_glued && c == '\n';
-                    self.state = State::Behind { tag, is_glued };
-                    return true;
+            State::Behind { tag, is_glued } => return self.take_behind(c, tag, is_glued, out),
+            State::Name => return self.take_tool_name(c, out),
+            State::Python(mut scan) => {
+                self.push(c, out);
+                let is_end = scan.ends_with(c);
+                self.state = State::Python(scan);
+                if is_end {
+                    self.end(true, out);
                 }
-                let is_word = c.is_alphanumeric() || matches!(c, '_' | '"');
-                let may_be_named = is_value || (is_glued && !end.starts_with("</"));
-                let begins_call = matches!(c, '{' | '[' | '<') || (is_word && may_be_named);
-                if !begins_call {
-                    self.continue_as_text(out);
-                    return false;
-                }
-                self.begin(end, None, true);
-                self.open.is_named = is_value;
-                self.state = match (c, end) {
-                    ('{' | '[', _) if !is_value => State::Json,
-                    (_, "") => State::Head,
-                    _ => State::ToEnd,
-                };
-                return false;
             }
             State::Head => {
                 if c == '{' {
@@ -447,6 +457,7 @@ impl Candidates {
     fn take_begin(&mut self, c: char, blanks: usize, out: &mut dyn FnMut(Piece<'_>)) -> bool {
         self.span = 0;
         self.is_apart = blanks <= BLANKS;
+        self.edges = Edges::default();
         match c {
             ' ' | '\t' | '\r' | '\n' => {
                 out(Piece::Text(c.encode_utf8(&mut [0; 4])));
@@ -469,6 +480,12 @@ impl Candidates {
                 self.begin("", None, false);
                 self.state = State::Json;
             }
+            // The first letters of tags that are words.
+            'a' | 'A' | 'c' | 'f' if self.is_apart && self.block.is_none() => {
+                self.held.push(c);
+                self.state = State::Tag;
+                return true;
+            }
             '[' => {
                 self.held.push(c);
                 self.begin("", None, false);
@@ -490,13 +507,15 @@ impl Candidates {
             };
             self.marks = 0;
         }
-        if matches!(c, '<' | '[') && self.span == 0 {
+        let is_tag = matches!(c, '<' | '[') || (c == 'a' && self.is_stripped);
+        if is_tag && self.span == 0 {
             self.held.push(c);
             self.state = State::Tag;
             return true;
         }
         self.marks += usize::from(is_mark);
         self.is_apart &= is_blank(c);
+        self.edges.add(c.encode_utf8(&mut [0; 4]));
         if c == '\n' {
             self.state = State::Begin(0);
             self.is_apart = true;
@@ -556,43 +575,6 @@ impl Candidates {
         false
     }
 
-    fn take_tag(&mut self, c: char, out: &mut dyn FnMut(Piece<'_>)) -> bool {
-        // No tag that begins with `[` contains a blank.
-        let may_be_list = self.held.len() == 1 || self.held.ends_with(char::is_whitespace);
-        let is_list = self.held.starts_with('[') && may_be_list && !self.open.is_tagged;
-        if is_list && self.is_apart && (c == '{' || c.is_whitespace()) {
-            if c == '{' {
-                let list = std::mem::take(&mut self.held);
-                self.state = State::Json;
-                list.chars().all(|c| self.take_json(c, out));
-                return false;
-            }
-            self.held.push(c);
-            return true;
-        }
-        let begun = self.held.len();
-        self.held.push(c);
-        let known = |tag: &&str| {
-            let same = tag.get(..self.held.len());
-            same.is_some_and(|same| same.eq_ignore_ascii_case(&self.held))
-        };
-        let mut tags = CALL_TAGS.iter().map(|(tag, _)| *tag);
-        match tags.position(|tag| known(&tag)) {
-            None => {
-                self.held.truncate(begun);
-                self.continue_as_text(out);
-                false
-            }
-            Some(tag) => {
-                if CALL_TAGS.get(tag).map(|(tag, _)| tag.len()) == Some(self.held.len()) {
-                    let is_glued = true;
-                    self.state = State::Behind { tag, is_glued };
-                }
-                true
-            }
-        }
-    }
-
     fn take_json(&mut self, c: char, out: &mut dyn FnMut(Piece<'_>)) -> bool {
         let depth = self.open.json.depth();
         let was_in_string = self.open.json.is_in_string();
@@ -615,6 +597,14 @@ impl Candidates {
         }
         let open = &mut self.open;
         match scanned {
+            // A list in Python.
+            Scanned::Invalid if c == '(' && depth == 1 && !open.end.is_empty() => {
+                let name = self.held.rsplit('[').next().unwrap_or_default();
+                open.named.head = name.to_owned();
+                open.json = JsonScan::default();
+                self.state = State::ToEnd;
+                return false;
+            }
             Scanned::Invalid => {
                 open.is_invalid = true;
                 self.state = State::Brackets(depth);

@@ -233,9 +233,16 @@ pub fn repair_reply(
         return Ok(None);
     }
     let mut near = document.near_misses(text, dialect)?;
-    // Other JSON has such keys too.
+    // Other JSON has such keys too, and other Python such lists.
     let names_tool = tools.specs().any(|tool| text.contains(&*tool.name));
-    near.retain(|miss| miss.format != Some(CallFormat::Json) || names_tool);
+    near.retain(|miss| match miss.format {
+        Some(CallFormat::Json) => names_tool,
+        Some(CallFormat::Python) => {
+            let written = text.get(miss.span.range()).unwrap_or_default();
+            tools.find(written.trim_start_matches('[').trim()).is_some()
+        }
+        _ => true,
+    });
     // The reply with the markers that were probably meant. Its end also ends the line of a header.
     let meant = Document::parse(&(with_markers(text, &near) + "\n"), dialect)?;
     let call = meant

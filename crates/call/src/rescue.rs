@@ -1,10 +1,11 @@
 //! Calls that a model with native tool calls wrote as text (`spec/gateway.md` 11.1).
 
 pub(crate) mod calls;
-mod fence;
 mod formats;
-mod matcher;
+mod literal;
 mod tags;
+
+pub use formats::Format;
 
 use std::mem;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::limits::Limits;
 use crate::may_run::last_value::SPECIAL_TOKENS;
 use crate::may_run::{Bound, ReplyCheck, Unclosed};
 use crate::reply_reader::{ReplyItem, ReplyReader};
-use crate::rescue::matcher::calls_in;
+use crate::rescue::calls::calls_in;
 use crate::rescue::tags::OpenTags;
 use crate::stop::Stop;
 use crate::tool::ToolSpec;
@@ -31,8 +32,8 @@ const LONGEST_TAIL: usize = 4096;
 /// The maximum length of a special token, in bytes.
 const LONGEST_TOKEN: usize = 64;
 
-/// Finds calls in the text of a model that was not taught our syntax: in the formats that models were trained on, and in our
-/// own. All other text stays as it is.
+/// Finds calls in the text of a model that was not taught our syntax: in the formats that it was trained on, and in our own. All
+/// other text stays as it is.
 ///
 /// A call is found if it is complete and on lines of its own, an offered tool has its name, its arguments are valid, and the
 /// text ends with it or with other such calls. From the first such call on, text is held back until the end, and at most 1 MiB
@@ -64,6 +65,8 @@ pub struct RescueReader<T> {
 
 #[derive(Clone, Debug, Default)]
 struct State {
+    /// The formats that are accepted.
+    formats: Arc<[Format]>,
     others: Candidates,
     /// The tags that are open in the text.
     tags: OpenTags,
@@ -157,7 +160,10 @@ impl RescueReader<&'static [&'static ToolSpec]> {
         let own = ReplyReader::new(&dialect, &[][..], check, Limits::for_running())?;
         Ok(Self {
             own: own.with_events(),
-            state: State::default(),
+            state: State {
+                formats: Format::of_model("").into(),
+                ..State::default()
+            },
             has_near_miss: false,
         })
     }
@@ -166,13 +172,20 @@ impl RescueReader<&'static [&'static ToolSpec]> {
     pub fn with_tools<T: ToolLookup>(&self, tools: T) -> RescueReader<T> {
         RescueReader {
             own: self.own.with_tools(tools),
-            state: State::default(),
+            state: self.state.next(),
             has_near_miss: false,
         }
     }
 }
 
 impl<T: ToolLookup + Clone> RescueReader<T> {
+    /// Sets the formats in which calls are found, before a reply. Calls in other formats are near misses. Default: those of a model
+    /// with an unknown name ([`Format::of_model`]).
+    pub fn with_formats(mut self, formats: &[Format]) -> Self {
+        self.state.formats = formats.into();
+        self
+    }
+
     /// Reads the next text.
     pub fn feed(&mut self, text: &str) -> Vec<Rescued> {
         let tools = self.own.tools().clone();
@@ -201,7 +214,8 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
         self.own.begin_reply();
         self.state.finish(is_complete, &tools);
         self.has_near_miss |= self.state.is_doubtful;
-        mem::take(&mut self.state).found
+        let next = self.state.next();
+        mem::replace(&mut self.state, next).found
     }
 
     /// Returns whether a part of the text that has been flushed looks like a call of an offered tool, or like the beginning of a
@@ -219,6 +233,14 @@ impl<T: ToolLookup + Clone> RescueReader<T> {
 }
 
 impl State {
+    /// Returns the state at the beginning of the next reply.
+    fn next(&self) -> Self {
+        Self {
+            formats: Arc::clone(&self.formats),
+            ..Self::default()
+        }
+    }
+
     fn take(&mut self, item: ReplyItem<'_>, tools: &impl ToolLookup) {
         match item {
             ReplyItem::CallStart(header) => {
@@ -309,7 +331,7 @@ impl State {
         let is_whole = candidate.has_ended && candidate.is_known;
         let may_be = is_whole && candidate.is_apart && self.tags.are_closed();
         let calls = (may_be && !self.is_doubtful)
-            .then(|| calls_in(&candidate.source, tools, &mut self.steps));
+            .then(|| calls_in(&candidate.source, &self.formats, tools, &mut self.steps));
         if let Some(calls) = calls.flatten() {
             return self.accept(candidate.source, calls);
         }

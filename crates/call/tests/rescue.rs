@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use plaincall_call::definitions::read_tool_definitions;
-use plaincall_call::rescue::{RescueReader, Rescued};
-use plaincall_call::{ToolSet, ToolSpec};
-use plaincall_syntax::floor_char_boundary;
+use plaincall_call::rescue::{Format, RescueReader, Rescued};
+use plaincall_call::untrusted::EchoGuard;
+use plaincall_call::{ToolSet, ToolSpec, Untrusted};
+use plaincall_syntax::{Dialect, floor_char_boundary, near_misses};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -38,14 +39,23 @@ fn reader() -> RescueReader<&'static ToolSet> {
     static TOOLS: LazyLock<ToolSet> = LazyLock::new(|| ToolSet::new(tools()).unwrap());
     static READER: LazyLock<RescueReader<&[&ToolSpec]>> = LazyLock::new(|| {
         let markers = ["<think>", "</think>"].map(str::to_owned);
-        RescueReader::new(Some(markers)).unwrap()
+        let reader = RescueReader::new(Some(markers)).unwrap();
+        reader.with_formats(&Format::ALL)
     });
     READER.with_tools(&*TOOLS)
 }
 
 /// Returns the calls that are found in a text that arrives in these pieces.
 fn read<'t>(pieces: impl IntoIterator<Item = &'t str>) -> Vec<Rescued> {
-    let mut reader = reader();
+    read_in(&Format::ALL, pieces).0
+}
+
+/// Returns the calls in these formats, and whether the text has a near miss.
+fn read_in<'t>(
+    formats: &[Format],
+    pieces: impl IntoIterator<Item = &'t str>,
+) -> (Vec<Rescued>, bool) {
+    let mut reader = reader().with_formats(formats);
     let mut found = Vec::new();
     let pieces = pieces.into_iter().map(|piece| reader.feed(piece));
     for piece in pieces.collect::<Vec<_>>() {
@@ -62,7 +72,7 @@ fn read<'t>(pieces: impl IntoIterator<Item = &'t str>) -> Vec<Rescued> {
             (_, one) => joined.push(one),
         }
     }
-    joined
+    (joined, reader.has_near_miss())
 }
 
 fn lines(found: &[Rescued]) -> String {
@@ -97,8 +107,10 @@ fn source(found: &[Rescued]) -> String {
 }
 
 /// A vector: the name, the text, and what is found.
-fn vectors() -> Vec<(String, String, String)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rescue/vectors.txt");
+fn vectors(file: &str) -> Vec<(String, String, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/rescue")
+        .join(file);
     let text = fs::read_to_string(path).unwrap();
     let parts = text.split("\n==== ").skip(1).map(|part| {
         let (name, rest) = part.split_once('\n').unwrap();
@@ -112,8 +124,9 @@ fn vectors() -> Vec<(String, String, String)> {
 
 #[test]
 fn every_vector_split_at_every_position() {
-    let all = vectors();
+    let mut all = vectors("vectors.txt");
     assert!(all.len() > 40, "{}", all.len());
+    all.extend(vectors("formats.txt"));
     let mut wrong = String::new();
     for (name, text, expected) in &all {
         let whole = read([text.as_str()]);
@@ -134,6 +147,125 @@ fn every_vector_split_at_every_position() {
         assert_eq!(lines(&read(letters)), lines(&whole), "{name}");
     }
     assert_eq!(wrong, "");
+}
+
+/// The vectors of formats, each with its format.
+fn formats() -> Vec<(Format, String, String)> {
+    let vectors = vectors("formats.txt").into_iter();
+    let all: Vec<_> = vectors
+        .map(|(name, text, found)| {
+            let format = name.split(',').next().and_then(Format::from_name);
+            (format.expect(&name), text, found)
+        })
+        .collect();
+    for format in Format::ALL {
+        assert!(all.iter().any(|(one, ..)| *one == format), "{format:?}");
+    }
+    all
+}
+
+fn calls(found: &[Rescued]) -> String {
+    let all = lines(found);
+    let calls = all.lines().filter(|line| line.starts_with("call "));
+    calls.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_format_that_is_not_accepted_is_a_near_miss() {
+    // The same texts belong to several formats.
+    let same = |format: Format| match format {
+        Format::Granite | Format::Phi => vec![Format::Granite, Format::Phi],
+        Format::Minimax | Format::Hunyuan | Format::Jamba => {
+            vec![Format::Minimax, Format::Hunyuan, Format::Jamba]
+        }
+        one => vec![one],
+    };
+    let dialect = Dialect::block();
+    for (format, text, expected) in formats() {
+        let (found, _) = read_in(&[format], [&*text]);
+        assert_eq!(lines(&found).trim_end(), expected.trim_end(), "{format:?}");
+        let same = same(format);
+        let others = Format::ALL.into_iter().filter(|one| !same.contains(one));
+        let (found, has_near_miss) = read_in(&others.collect::<Vec<_>>(), [&*text]);
+        assert_eq!(calls(&found), "", "{text}");
+        assert!(has_near_miss, "{text}");
+        assert!(!near_misses(&text, &dialect).unwrap().is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn a_truncated_call_is_none() {
+    for (format, text, expected) in formats() {
+        let begun = |found: &str| expected.contains(found.trim_end());
+        for (at, _) in text.char_indices() {
+            let mut reader = reader().with_formats(&[format]);
+            let mut found = reader.feed(&text[..at]);
+            found.extend(reader.flush(false));
+            assert_eq!(calls(&found), "", "{}", &text[..at]);
+            // A call that is whole is one, also if the rest is missing.
+            let (found, _) = read_in(&[format], [&text[..at]]);
+            assert!(begun(&calls(&found)), "{}", &text[..at]);
+            assert_eq!(source(&found), text[..at]);
+        }
+    }
+}
+
+/// Texts around a call, which make it an example, a quotation or data.
+const AROUND: [(&str, &str); 9] = [
+    ("> ", ""),
+    ("- ", ""),
+    ("| ", " |"),
+    ("```text\n", "\n```"),
+    ("<example>\n", "\n</example>"),
+    ("<tool_use>\n", "\n</tool_use>"),
+    ("<tool_code>\n{", "}\n</tool_code>"),
+    ("Call it with `", "`"),
+    ("", "\nThat is an example."),
+];
+
+#[test]
+fn a_quoted_call_is_none() {
+    for (_, text, _) in formats() {
+        for (before, behind) in AROUND {
+            let lines = text.replace('\n', &format!("\n{}", before.trim_end_matches('\n')));
+            let is_prefix = matches!(before, "> " | "- ");
+            let inner = if is_prefix { &lines } else { &text };
+            let quoted = format!("{before}{inner}{behind}");
+            let found = read([&*quoted]);
+            assert_eq!(calls(&found), "", "{quoted}");
+            assert_eq!(source(&found), quoted);
+        }
+        // A call that writes the text.
+        let written = json!({"name": "write", "arguments": {"path": "a.txt", "text": text}});
+        let found = read([&*format!("<tool_call>{written}</tool_call>")]);
+        assert_eq!(calls(&found).lines().count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_call_in_any_format_is_an_echo_of_one_in_any_other() {
+    let guard = EchoGuard::new(&[Dialect::auto()]).unwrap();
+    for (_, page, expected) in formats() {
+        let (found, _) = read_in(&Format::ALL, [&*page]);
+        for page in [
+            page.clone(),
+            json!({"page": page}).to_string(),
+            page.replace('\n', "\n> "),
+        ] {
+            for one in &found {
+                let Rescued::Calls { calls, .. } = one else {
+                    continue;
+                };
+                for call in calls {
+                    let mut guard = guard.clone();
+                    guard.observe(&Untrusted::new(&*page));
+                    let echo = guard.echo_of_arguments(&call.name, &call.arguments);
+                    assert!(echo.is_some(), "{page}\n{expected}");
+                    assert!(guard.mentions(&call.name).is_some(), "{page}");
+                }
+            }
+        }
+    }
 }
 
 /// Pieces of all formats and of ordinary text.
@@ -181,7 +313,17 @@ const PIECES: &[&str] = &[
     "</think>",
     "<",
     "`",
-    "text",
+    "[add(a=",
+    ")]",
+    "commentary to=functions.add json",
+    "analysisI",
+    "assistant",
+    "<|tool_call>call:add{a:",
+    "<tool_call|>",
+    "<arg_key>a</arg_key><arg_value>",
+    "</arg_value>",
+    "functools[",
+    "text.",
     "é",
 ];
 

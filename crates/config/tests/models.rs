@@ -244,6 +244,11 @@ fn problems_of_models() {
         ),
         ("[models.a]\nlisted_tools = 'read'", (2, 16), "an array"),
         (
+            "[models.a]\nformats = ['qwen']",
+            (2, 12),
+            "`hermes`, `mistral`, ",
+        ),
+        (
             "[models.a]\nmode = 'native'\nlisted_tools = []",
             (3, 1),
             "tools are not in it; remove one",

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use plaincall_call::Unclosed;
 use plaincall_call::few_shot::FewShotExample;
 use plaincall_call::grammar::Constrain;
+use plaincall_call::rescue::Format;
 use plaincall_config::matches;
 pub use plaincall_config::settings::{ArgumentMode, ToolMode};
 use plaincall_syntax::{Dialect, DialectError};
@@ -46,6 +47,9 @@ pub struct ModelSettings {
     pub default_fields: Map<String, Value>,
     /// The tools that the prompt lists. Default: all.
     pub prompt_budget: PromptBudget,
+    /// The formats in which calls that arrive as text are accepted in native mode. Default: those of the model
+    /// ([`Format::of_model`]).
+    pub formats: Option<Vec<Format>>,
     /// Whether the model server constrains replies with a grammar.
     pub constrain: Constrain,
     /// Few-shot examples (`spec/prompt.md` 3.3).
@@ -127,6 +131,7 @@ impl From<&Model> for ModelSettings {
                 hidden_tools: model.hidden_tools.clone().unwrap_or_default(),
                 description_length: length.and_then(|length| length.try_into().ok()),
             },
+            formats: model.formats.clone(),
             constrain: model.constrain.unwrap_or_default().into(),
             examples: model.examples.clone(),
             few_shot: model.few_shot(),
@@ -181,6 +186,14 @@ impl ModelSettings {
             Some(key) => dialect.keyed(key),
             None => dialect,
         }
+    }
+
+    /// Returns the formats in which calls that arrive as text are accepted, if this model is requested.
+    pub(crate) fn formats_of(&self, requested: &str) -> Vec<Format> {
+        let name = self.upstream_model.as_deref().unwrap_or(requested);
+        self.formats
+            .clone()
+            .unwrap_or_else(|| Format::of_model(name))
     }
 
     /// Returns the settings for the reply to this request. Without thinking, no reply begins inside reasoning.

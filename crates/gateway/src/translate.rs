@@ -150,6 +150,7 @@ pub fn translate<'r>(
         } else {
             ReplyMode::Calls
         },
+        formats: Vec::new(),
         taken,
     };
     Ok(Translation::Changed {
@@ -212,6 +213,7 @@ pub(crate) fn plain_plan(
             ToolMode::Text => ReplyMode::Text,
             ToolMode::Native => ReplyMode::Native,
         },
+        formats: Vec::new(),
         taken: HashSet::new(),
     })
 }

@@ -51,7 +51,9 @@ pub use event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax, Termina
 pub use fence::closes_nothing;
 pub use invisible::is_invisible;
 pub use near::{NearMiss, NearMisses, near_misses};
-pub use near_forms::{CALL_ARGUMENT_KEYS, CALL_NAME_KEYS, CALL_TAGS, CallFormat};
+pub use near_forms::{
+    Begins, CALL_ARGUMENT_KEYS, CALL_NAME_KEYS, CALL_TAGS, CallFormat, begins_python,
+};
 pub use open_content::OpenContent;
 pub use parser::{Events, Parser, parse};
 pub use piece::Piece;

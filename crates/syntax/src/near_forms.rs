@@ -18,15 +18,22 @@ pub enum CallFormat {
     Tag,
     /// A JSON object with the name of a tool and its arguments.
     Json,
+    /// A list of calls in Python: `[add(a=5)]`.
+    Python,
 }
 
 /// The texts that begin a call in another format, in either case, each with the text that ends it (`spec/common.md` 9.1).
-/// An empty end means that the call ends with its JSON.
+/// An empty end means that the call ends with its JSON. No text begins another one. Those that begin with a letter count at the
+/// beginning of a line, and those with `to=functions.` in the text after stripped tokens.
 pub const CALL_TAGS: &[(&str, &str)] = &[
     ("<tool_call>", "</tool_call>"),
     ("<tool_calls>", "</tool_calls>"),
     ("<tool_use>", "</tool_use>"),
     ("<tool_code>", "</tool_code>"),
+    ("<tool_call name=", "</tool_call>"),
+    ("<minimax:tool_call>", "</minimax:tool_call>"),
+    ("<seed:tool_call>", "</seed:tool_call>"),
+    ("<toolcall>", "</toolcall>"),
     ("<tool name=", "</tool>"),
     ("<tool=", "</tool>"),
     ("<function=", "</function>"),
@@ -35,14 +42,52 @@ pub const CALL_TAGS: &[(&str, &str)] = &[
     ("<function_calls>", "</function_calls>"),
     ("<start_function_call>", "<end_function_call>"),
     ("<invoke name=", "</invoke>"),
+    ("<steptml:invoke name=", "</steptml:invoke>"),
     ("<use_mcp_tool>", "</use_mcp_tool>"),
     ("<|tool_call|>", ""),
+    ("<|tool_call>", "<tool_call|>"),
     ("<|tool_calls|>", ""),
     ("<|tool_call_start|>", "<|tool_call_end|>"),
     ("<|tool_call_begin|>", "<|tool_call_end|>"),
     ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
     ("<|python_tag|>", ""),
+    ("<|python_start|>", "<|python_end|>"),
+    ("<|action_start|>", "<|action_end|>"),
+    ("<|start_action|>", "<|end_action|>"),
     ("<|channel|>commentary to=", ""),
+    ("<|channel|>analysis to=", ""),
+    ("<|start|>assistant<|channel|>commentary to=", ""),
+    ("<|start|>assistant<|channel|>analysis to=", ""),
+    ("<|start|>assistant to=", ""),
+    ("commentary to=functions.", ""),
+    ("analysis to=functions.", ""),
+    ("assistantcommentary to=functions.", ""),
+    ("assistantanalysis to=functions.", ""),
+    ("assistant to=functions.", ""),
+    ("functools[", ""),
+    ("action: ```json", "```"),
+    ("action:```json", "```"),
+    ("action:\n```json", "```"),
+    (
+        "<\u{FF5C}DSML\u{FF5C}function_calls>",
+        "</\u{FF5C}DSML\u{FF5C}function_calls>",
+    ),
+    (
+        "<\u{FF5C}DSML\u{FF5C}tool_calls>",
+        "</\u{FF5C}DSML\u{FF5C}tool_calls>",
+    ),
+    (
+        "<\u{FF5C}DSML\u{FF5C}invoke name=",
+        "</\u{FF5C}DSML\u{FF5C}invoke>",
+    ),
+    ("<|DSML|function_calls>", "</|DSML|function_calls>"),
+    ("<|DSML|tool_calls>", "</|DSML|tool_calls>"),
+    ("<|DSML|invoke name=", "</|DSML|invoke>"),
+    (
+        "<\u{FF5C}tool_calls_begin\u{FF5C}>",
+        "<\u{FF5C}tool_calls_end\u{FF5C}>",
+    ),
+    ("<|tool_calls_begin|>", "<|tool_calls_end|>"),
     (
         "<\u{FF5C}tool\u{2581}calls\u{2581}begin\u{FF5C}>",
         "<\u{FF5C}tool\u{2581}calls\u{2581}end\u{FF5C}>",
@@ -67,6 +112,9 @@ pub const CALL_TAGS: &[(&str, &str)] = &[
     ("```tool_use", "```"),
     ("```function_call", "```"),
 ];
+
+/// The end of the tags that are words.
+const RECIPIENT: &str = "to=functions.";
 
 /// Signs that models write instead of the tool sign.
 const SIGNS: &[char] = &[
@@ -130,9 +178,87 @@ pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
 
 /// Returns the tags of other formats at any position.
 pub(crate) fn other_tags(text: &str) -> Vec<(Span, CallFormat)> {
-    tags_anywhere(text)
-        .map(|span| (span, CallFormat::Tag))
-        .collect()
+    let signs = memchr3_iter(b'<', b'[', b'`', text.as_bytes()).filter_map(|at| tag_at(text, at));
+    let words = text.match_indices(RECIPIENT).filter_map(|(at, word)| {
+        let (before, end) = (text.get(..at)?, at + word.len());
+        let tags = CALL_TAGS.iter();
+        let tags = tags.filter_map(|(tag, _)| tag.strip_suffix(RECIPIENT));
+        let len = tags
+            .filter(|tag| ends_with(before, tag))
+            .map(str::len)
+            .max();
+        Some((Span::new(at - len?, end), CallFormat::Tag))
+    });
+    let mut found: Vec<_> = signs.chain(words).collect();
+    found.sort_by_key(|(span, _)| span.start);
+    // A word may be the end of a tag.
+    found.dedup_by(|(next, _), (last, _)| next.start < last.end);
+    found
+}
+
+fn tag_at(text: &str, at: usize) -> Option<(Span, CallFormat)> {
+    let rest = text.get(at..)?;
+    let is_front = |tag: &&str| {
+        let front = rest.get(..tag.len());
+        front.is_some_and(|front| front.eq_ignore_ascii_case(tag))
+    };
+    let tag = CALL_TAGS.iter().map(|(tag, _)| *tag).find(is_front);
+    if let Some(tag) = tag {
+        return Some((Span::new(at, at + tag.len()), CallFormat::Tag));
+    }
+    let head = rest.get(..floor_char_boundary(rest, NEAR))?;
+    let is_name = |c: char| c.is_alphabetic() || c == '_';
+    let name = head.strip_prefix('[')?.trim_start();
+    name.starts_with(is_name).then_some(())?;
+    // Markup that was removed leaves blanks in names.
+    let head: String = head.split_whitespace().collect();
+    (begins_python(&head) == Begins::Yes).then(|| (Span::new(at, at + 1), CallFormat::Python))
+}
+
+fn ends_with(text: &str, end: &str) -> bool {
+    let begin = text.len().checked_sub(end.len());
+    let last = begin.and_then(|begin| text.get(begin..));
+    last.is_some_and(|last| last.eq_ignore_ascii_case(end))
+}
+
+/// Whether a text begins in some way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums, reason = "no other answer")]
+pub enum Begins {
+    /// It does not.
+    No,
+    /// Its continuation decides.
+    Perhaps,
+    /// It does.
+    Yes,
+}
+
+/// Returns whether a text begins with a list of calls in Python: `[`, a name, `(`, and a keyword argument or `)`
+/// (`spec/common.md` 9.1).
+pub fn begins_python(text: &str) -> Begins {
+    let Some(mut rest) = text.strip_prefix('[').map(str::trim_start) else {
+        return Begins::No;
+    };
+    for sign in ['(', '='] {
+        if rest.is_empty() {
+            return Begins::Perhaps;
+        }
+        if sign == '=' && rest.starts_with(')') {
+            break;
+        }
+        let behind = rest.trim_start_matches(|c: char| c.is_alphanumeric() || "_.".contains(c));
+        if !rest.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+            return Begins::No;
+        }
+        if behind.is_empty() {
+            return Begins::Perhaps;
+        }
+        let Some(behind) = behind.strip_prefix(sign) else {
+            return Begins::No;
+        };
+        rest = behind.trim_start();
+    }
+    Begins::Yes
 }
 
 /// Returns calls in other formats in text order, without nested ones.
@@ -140,48 +266,43 @@ pub(crate) fn other_formats(text: &str) -> Vec<(Span, CallFormat)> {
     let tags = tags(text);
     let mut objects = objects(text).into_iter().peekable();
     let mut found = Vec::new();
-    for (span, until) in tags {
+    for (span, format, until) in tags {
         while let Some(object) = objects.next_if(|object| object.start < span.start) {
             found.push((object, CallFormat::Json));
         }
         // The call after a tag is not a second match.
         while objects.next_if(|object| object.start <= until).is_some() {}
-        found.push((span, CallFormat::Tag));
+        found.push((span, format));
     }
     found.extend(objects.map(|object| (object, CallFormat::Json)));
     found
 }
 
 /// Returns the tags that count, each with the position where its call begins.
-fn tags(text: &str) -> Vec<(Span, usize)> {
+fn tags(text: &str) -> Vec<(Span, CallFormat, usize)> {
     let mut found = Vec::new();
-    for tag in tags_anywhere(text) {
+    for (tag, format) in other_tags(text) {
         let behind = text.get(tag.end..).unwrap_or_default();
         let near = behind
             .get(..floor_char_boundary(behind, NEAR))
             .unwrap_or_default();
         let is_rest_of_tag = |c: char| !c.is_whitespace() && !"{[<".contains(c);
         let call = near.trim_start_matches(is_rest_of_tag).trim_start();
-        let is_followed = call.starts_with(['{', '[', '<']);
-        if is_followed || is_first_on_line(text, tag.start) {
+        // Without its tokens, `json` precedes the arguments.
+        let arguments = call.trim_start_matches("json").trim_start();
+        let is_followed = format == CallFormat::Tag
+            && (call.starts_with(['{', '[', '<']) || arguments.starts_with('{'));
+        let whole = text.get(tag.start..).unwrap_or_default();
+        let is_whole = format == CallFormat::Tag || begins_python(whole) == Begins::Yes;
+        if is_followed || is_whole && is_first_on_line(text, tag.start) {
+            let name = near.find('(').filter(|_| format == CallFormat::Python);
+            let tag = Span::new(tag.start, tag.end + name.unwrap_or(0));
             let inner = call.trim_start_matches(|c: char| c == '[' || c.is_whitespace());
             let until = tag.end + near.len() - inner.len();
-            found.push((tag, until));
+            found.push((tag, format, until));
         }
     }
     found
-}
-
-fn tags_anywhere(text: &str) -> impl Iterator<Item = Span> {
-    memchr3_iter(b'<', b'[', b'`', text.as_bytes()).filter_map(|at| {
-        let rest = text.get(at..)?;
-        let is_front = |tag: &&str| {
-            let front = rest.get(..tag.len());
-            front.is_some_and(|front| front.eq_ignore_ascii_case(tag))
-        };
-        let tag = CALL_TAGS.iter().map(|(tag, _)| *tag).find(is_front)?;
-        Some(Span::new(at, at + tag.len()))
-    })
 }
 
 /// Returns whether only a limited number of blanks precede this position on its line.

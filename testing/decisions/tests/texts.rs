@@ -214,6 +214,26 @@ const NATIVE: &[(&str, &str, &[&str])] = &[
         &["now", "add"],
     ),
     (
+        "a call after a sentence",
+        "I add.[TOOL_CALLS]add[ARGS]{\"a\": 5}</s>",
+        &["add"],
+    ),
+    (
+        "a call in the format of another model, in Python",
+        "[add(a=5)]\n",
+        &[],
+    ),
+    (
+        "a call in the format of another model, without its tokens",
+        "commentary to=functions.add json{\"a\": 5}",
+        &[],
+    ),
+    (
+        "a call in the format of another model, and one of the model",
+        "<|tool_call>call:add{a:5}<tool_call|>\n<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>",
+        &[],
+    ),
+    (
         "a call that prose follows",
         "I will not run this:\n{\"name\": \"write\", \"arguments\": {\"path\": \"a\"}}\nIt would overwrite it.",
         &[],

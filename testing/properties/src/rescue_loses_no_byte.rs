@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 
 use plaincall_call::definitions::read_tool_definitions;
-use plaincall_call::rescue::{RescueReader, Rescued};
+use plaincall_call::rescue::{Format, RescueReader, Rescued};
 use plaincall_call::{ToolSet, ToolSpec};
 use plaincall_testkit::untrusted::chunks;
 
@@ -15,7 +15,7 @@ const TOOLS: &str = r#"[
 ]"#;
 
 /// The texts that these control characters represent.
-const PIECES: [(char, &str); 22] = [
+const PIECES: [(char, &str); 27] = [
     ('\u{1}', "<tool_call>"),
     ('\u{2}', "</tool_call>"),
     ('\u{3}', "<function=add>"),
@@ -38,6 +38,11 @@ const PIECES: [(char, &str); 22] = [
     ('\u{19}', "<think>"),
     ('\u{1A}', "</think>"),
     ('\u{1B}', "<|tool_call|>"),
+    ('\u{1C}', "commentary to=functions.add json"),
+    ('\u{1D}', "[add(a="),
+    ('\u{1E}', "<|tool_call>call:add{a:"),
+    ('\u{1F}', "<tool_call|>"),
+    ('\u{7F}', "analysisI"),
 ];
 
 /// Returns what is found (texts and calls, adjacent texts joined), and the text that was read.
@@ -46,7 +51,9 @@ fn read(pieces: &[&str]) -> (Vec<String>, String) {
         ToolSet::new(read_tool_definitions(TOOLS).expect("definitions")).expect("one tool")
     });
     static READER: LazyLock<RescueReader<&[&ToolSpec]>> = LazyLock::new(|| {
-        RescueReader::new(Some(["<think>", "</think>"].map(str::to_owned))).expect("markers")
+        let markers = ["<think>", "</think>"].map(str::to_owned);
+        let reader = RescueReader::new(Some(markers)).expect("markers");
+        reader.with_formats(&Format::ALL)
     });
     let mut reader = READER.with_tools(&*TOOLS_READ);
     let mut found: Vec<Rescued> = Vec::new();

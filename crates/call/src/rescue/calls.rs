@@ -1,6 +1,5 @@
 //! The calls of a text in a known format.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use plaincall_syntax::{CALL_ARGUMENT_KEYS, CALL_NAME_KEYS};
@@ -8,11 +7,14 @@ use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
 use crate::bind::ReplySteps;
+use crate::candidates::INFOS;
+use crate::candidates::json_scan::{JsonScan, Scanned};
 use crate::flatten::flatten_call;
 use crate::json_text;
 use crate::pointer::escape;
 use crate::rescue::RescuedCall;
-use crate::rescue::formats::Step;
+use crate::rescue::formats::{FORMATS, Format, Step, Tagged};
+use crate::rescue::literal::Literals;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
 
@@ -22,6 +24,8 @@ pub(crate) enum Member {
     /// The name of the tool.
     Name,
     Arguments,
+    /// A list of calls.
+    Calls,
     /// A member that is ignored.
     Other,
 }
@@ -41,56 +45,223 @@ pub(crate) fn call_members() -> impl Iterator<Item = (Member, &'static str)> {
     let names = CALL_NAME_KEYS.iter().map(|key| (Member::Name, *key));
     let arguments = CALL_ARGUMENT_KEYS.iter().filter(|key| **key != "input");
     let arguments = arguments.map(|key| (Member::Arguments, *key));
-    let others = ["id", "type"].map(|key| (Member::Other, key));
-    names.chain(arguments).chain(others)
+    let others = ["id", "type", "tool_call_id"].map(|key| (Member::Other, key));
+    let list = [(Member::Calls, "tool_calls")];
+    names.chain(arguments).chain(others).chain(list)
 }
 
 /// The tool of a call, and its arguments as pointers and texts.
 type Written<'t> = (&'t ToolSpec, Vec<(String, String)>);
 
-/// Returns the calls that consist of these parts of a text, if all of them are valid.
-pub(super) fn calls(
+/// Returns the calls that a text consists of in one of these formats, if all of them are valid.
+pub(super) fn calls_in(
     text: &str,
-    parts: &[(Step, Range<usize>)],
+    formats: &[Format],
     tools: &impl ToolLookup,
-    steps: &mut ReplySteps,
+    left: &mut ReplySteps,
 ) -> Option<Vec<RescuedCall>> {
-    let mut calls: Vec<Written<'_>> = Vec::new();
-    let mut key = None;
-    for (step, range) in parts {
-        let text = text.get(range.clone())?;
-        match step {
-            Step::Name => calls.push((tools.find(text)?.1, Vec::new())),
-            Step::Key => key = Some(escape(text).into_owned()),
-            Step::Arguments => {
-                let (tool, pairs) = calls.last_mut()?;
-                *pairs = flatten_call(&object(text)?, tool).ok()?;
-            }
-            Step::Calls => {
-                let items = match json_text::parse(text).ok()? {
-                    Value::Array(items) => items,
-                    item => vec![item],
-                };
-                for item in items {
-                    calls.push(from_json(item, tools)?);
-                }
-            }
-            // The value quotes a call, or its end.
-            _ if key.is_some() && OWN_TAGS.iter().any(|tag| text.contains(tag)) => return None,
-            // A value without a key is an id.
-            _ => {
-                let (_, pairs) = calls.last_mut()?;
-                pairs.extend(key.take().map(|key| (key, without_edges(text).to_owned())));
-            }
-        }
-    }
-    let calls = calls.iter().map(|written| bound(written, steps));
-    let calls: Option<Vec<_>> = calls.collect();
-    calls.filter(|calls| !calls.is_empty())
+    let mut known = FORMATS
+        .iter()
+        .filter(|(format, _)| formats.contains(format));
+    let calls = known.find_map(|(_, steps)| {
+        let mut reader = Reader {
+            rest: Literals(text),
+            tools,
+            calls: Vec::new(),
+        };
+        reader.read(steps)?;
+        let is_whole = reader.rest.0.trim().is_empty() && !reader.calls.is_empty();
+        is_whole.then_some(reader.calls)
+    });
+    calls?.iter().map(|written| bound(written, left)).collect()
 }
 
-/// The tags of a function in a text, which a value of a parameter does not contain.
-const OWN_TAGS: [&str; 4] = ["<function=", "</function>", "<parameter=", "</parameter>"];
+/// Reads the calls of a whole text.
+struct Reader<'t, 's, T> {
+    rest: Literals<'s>,
+    tools: &'t T,
+    calls: Vec<Written<'t>>,
+}
+
+impl<'t, 's, T: ToolLookup> Reader<'t, 's, T> {
+    /// Reads these steps. `None` if the text does not have them, or a call is not valid.
+    fn read(&mut self, steps: &[Step]) -> Option<()> {
+        for step in steps {
+            match *step {
+                Step::Text(text) => self.rest.skip(text).then_some(())?,
+                Step::Maybe(text) => {
+                    self.rest.skip(text);
+                }
+                Step::Many(steps) => {
+                    let mut count = 0;
+                    let mut last = (self.rest, self.calls.len());
+                    while self.read(steps).is_some() {
+                        last = (self.rest, self.calls.len());
+                        count += 1;
+                    }
+                    (count > 0).then_some(())?;
+                    self.rest = last.0;
+                    self.calls.truncate(last.1);
+                }
+                Step::Name => self.name()?,
+                Step::Id => {
+                    self.rest.name();
+                }
+                Step::Arguments => {
+                    let arguments = object(self.json()?)?;
+                    self.add(&arguments)?;
+                }
+                Step::Calls => match json_text::parse(self.json()?).ok()? {
+                    Value::Array(items) => self.add_all(items)?,
+                    item => self.add_all(vec![item])?,
+                },
+                Step::CallList => {
+                    let mut members = object(self.json()?)?;
+                    let items = members
+                        .remove("tool_calls")
+                        .filter(|_| members.is_empty())?;
+                    self.add_all(items.as_array()?.clone())?;
+                }
+                Step::Tagged(tags) => self.tagged(tags)?,
+                Step::Loose => self.loose()?,
+                Step::Python => self.python()?,
+                Step::Block(steps) => self.block(steps)?,
+            }
+        }
+        Some(())
+    }
+
+    fn name(&mut self) -> Option<()> {
+        let name = self.rest.name()?;
+        let bare = name.strip_prefix("functions.").unwrap_or(name);
+        let numbered = bare.rsplit_once(':');
+        let numbered = numbered.filter(|(_, id)| id.bytes().all(|byte| byte.is_ascii_digit()));
+        let bare = numbered.map_or(bare, |(bare, _)| bare);
+        let (_, tool) = self.tools.find(name).or_else(|| self.tools.find(bare))?;
+        self.calls.push((tool, Vec::new()));
+        Some(())
+    }
+
+    /// Reads JSON: an object or a list.
+    fn json(&mut self) -> Option<&'s str> {
+        let text = self.rest.0.trim_start();
+        text.starts_with(['{', '[']).then_some(())?;
+        let mut scan = JsonScan::default();
+        let mut chars = text.char_indices();
+        let end = chars.find_map(|(at, c)| match scan.take(c) {
+            Scanned::Complete => Some(Some(at + c.len_utf8())),
+            Scanned::Invalid => Some(None),
+            _ => None,
+        });
+        let (json, rest) = text.split_at(end??);
+        self.rest.0 = rest;
+        Some(json)
+    }
+
+    /// Sets the arguments of the last call.
+    fn add(&mut self, arguments: &Map<String, Value>) -> Option<()> {
+        let (tool, pairs) = self.calls.last_mut()?;
+        *pairs = flatten_call(arguments, tool).ok()?;
+        Some(())
+    }
+
+    fn add_all(&mut self, items: Vec<Value>) -> Option<()> {
+        for item in items {
+            self.calls.push(from_json(item, self.tools)?);
+        }
+        Some(())
+    }
+
+    fn tagged(&mut self, tags: &Tagged) -> Option<()> {
+        let [begin, end] = tags.name;
+        self.rest.skip(begin).then_some(())?;
+        let quote = self
+            .rest
+            .0
+            .chars()
+            .next()
+            .filter(|c| matches!(c, '"' | '\''));
+        let quote = quote.map(String::from).unwrap_or_default();
+        self.rest.skip(&quote);
+        self.name()?;
+        (self.rest.skip(&quote) && self.rest.skip(end)).then_some(())?;
+        if self.rest.0.trim_start().starts_with('{') {
+            self.read(&[Step::Arguments])?;
+        }
+        while !self.rest.skip(tags.end) {
+            self.rest.skip(tags.key[0]).then_some(())?;
+            let (key, rest) = self.rest.0.split_once(tags.key[1])?;
+            let key = key.trim_matches(['"', '\'']);
+            let is_key = !key.contains(['<', '>', '\n']);
+            self.rest.0 = rest;
+            let is_begun = tags
+                .begins
+                .iter()
+                .any(|begin| begin.is_empty() || self.rest.skip(begin));
+            let (value, rest) = self.rest.0.split_once(tags.value_end)?;
+            // The value quotes a call, or its end.
+            let own = [begin, tags.key[0], tags.end];
+            let is_quotation = own.iter().any(|tag| !tag.is_empty() && value.contains(tag));
+            (is_key && is_begun && !is_quotation).then_some(())?;
+            self.rest.0 = rest;
+            let (_, pairs) = self.calls.last_mut()?;
+            pairs.push((escape(key).into_owned(), without_edges(value).to_owned()));
+        }
+        Some(())
+    }
+
+    /// Reads arguments whose texts count as those of parameters.
+    fn loose(&mut self) -> Option<()> {
+        let members = self
+            .rest
+            .skip("{")
+            .then(|| self.rest.members(":", "}", 0))??;
+        let (_, pairs) = self.calls.last_mut()?;
+        for (key, value) in members {
+            let text = match value {
+                Value::String(text) => text,
+                value => value.to_string(),
+            };
+            pairs.push((escape(&key).into_owned(), text));
+        }
+        Some(())
+    }
+
+    fn python(&mut self) -> Option<()> {
+        let is_list = self.rest.skip("[");
+        loop {
+            self.name()?;
+            let arguments = self
+                .rest
+                .skip("(")
+                .then(|| self.rest.members("=", ")", 0))??;
+            self.add(&arguments)?;
+            if !is_list || self.rest.skip("]") {
+                return Some(());
+            }
+            self.rest.skip(",").then_some(())?;
+        }
+    }
+
+    fn block(&mut self, steps: &[Step]) -> Option<()> {
+        let (line, rest) = self.rest.0.split_once('\n')?;
+        let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let info = line.trim_start_matches(mark);
+        let length = line.len() - info.len();
+        let info = info.trim();
+        (length >= 3 && (INFOS.contains(&info) || info == "tool_code")).then_some(())?;
+        self.rest.0 = rest;
+        self.read(steps)?;
+        let close = self.rest.0.trim_end().trim_end_matches(mark);
+        let is_line = close.trim_end_matches(BLANKS).ends_with('\n') && close.trim().is_empty();
+        let is_closed = is_line && self.rest.0.trim().len() >= length;
+        self.rest.0 = "";
+        is_closed.then_some(())
+    }
+}
+
+/// White space that does not end a line.
+const BLANKS: [char; 3] = [' ', '\t', '\r'];
 
 /// Removes one line end at each edge.
 fn without_edges(text: &str) -> &str {
@@ -122,6 +293,7 @@ fn from_json(value: Value, tools: &impl ToolLookup) -> Option<Written<'_>> {
             }
             Member::Name => &mut name,
             Member::Arguments => &mut arguments,
+            Member::Calls => return None,
             Member::Other => continue,
         };
         if place.replace(value).is_some() {

@@ -1,163 +1,335 @@
 //! The formats in which calls are rescued, as data (`spec/gateway.md` 11.1).
 
-/// A step of a format. Steps are matched one after another; the next character decides.
+use serde::{Deserialize, Serialize};
+
+/// A format in which models write calls (`spec/gateway.md` 11.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Format {
+    /// `<tool_call>` and JSON: Hermes, Qwen and others.
+    Hermes,
+    /// `[TOOL_CALLS]`: Mistral.
+    Mistral,
+    /// `<function=…>`: Qwen3-Coder, Llama 3.1 and others.
+    Function,
+    /// JSON in a code block.
+    Fenced,
+    /// JSON alone.
+    Json,
+    /// `<|tool_call|>`: Granite 3.
+    Granite,
+    /// `<|python_tag|>`: Llama 3.
+    Llama,
+    /// `<|tool_call_begin|>`: Kimi K2.
+    Kimi,
+    /// `<｜tool▁calls▁begin｜>`: `DeepSeek` V3, R1 and V3.1.
+    Deepseek,
+    /// `<｜DSML｜…>`: `DeepSeek` V3.2 and V4.
+    Dsml,
+    /// `<arg_key>`: GLM 4.5 and later.
+    Glm,
+    /// `<minimax:tool_call>`: `MiniMax`.
+    Minimax,
+    /// `<invoke name=…>`: Claude and others.
+    Invoke,
+    /// `to=functions.…`: gpt-oss.
+    Harmony,
+    /// A code block `tool_code`, and `call:…{…}`: Gemma.
+    Gemma,
+    /// `[name(key=value)]`: Llama 4, Olmo 3 and others.
+    Pythonic,
+    /// `<|tool_call_start|>`: LFM2.
+    Lfm2,
+    /// `<|START_ACTION|>`: Command R7B and Command A.
+    Cohere,
+    /// `functools[…]`, `<|tool_call|>`: Phi-4.
+    Phi,
+    /// `<TOOLCALL>`: Nemotron.
+    Nemotron,
+    /// `<steptml:invoke …>`: Step 3.
+    Step,
+    /// `<tool_calls>`: Hunyuan.
+    Hunyuan,
+    /// `<|action_start|><|plugin|>`: `InternLM`.
+    Internlm,
+    /// `[TOOL_REQUEST]`: LM Studio, for models without a format.
+    ToolRequest,
+    /// `{"tool_calls": […]}`.
+    ToolCalls,
+    /// `<seed:tool_call>`: Seed-OSS.
+    Seed,
+    /// `<tool_calls>`: Jamba.
+    Jamba,
+    /// `Action:` and a code block: Command R.
+    CommandR,
+}
+
+crate::named!(Format {
+    Hermes = "hermes",
+    Mistral = "mistral",
+    Function = "function",
+    Fenced = "fenced",
+    Json = "json",
+    Granite = "granite",
+    Llama = "llama",
+    Kimi = "kimi",
+    Deepseek = "deepseek",
+    Dsml = "dsml",
+    Glm = "glm",
+    Minimax = "minimax",
+    Invoke = "invoke",
+    Harmony = "harmony",
+    Gemma = "gemma",
+    Pythonic = "pythonic",
+    Lfm2 = "lfm2",
+    Cohere = "cohere",
+    Phi = "phi",
+    Nemotron = "nemotron",
+    Step = "step",
+    Hunyuan = "hunyuan",
+    Internlm = "internlm",
+    ToolRequest = "tool_request",
+    ToolCalls = "tool_calls",
+    Seed = "seed",
+    Jamba = "jamba",
+    CommandR = "command_r",
+});
+
+use Format as F;
+
+/// Parts of the names of models, in lower case, and the formats that these models were trained on.
+const MODELS: &[(&str, &[Format])] = &[
+    ("aya", &[F::Cohere, F::CommandR]),
+    ("chatglm", &[F::Glm]),
+    ("claude", &[F::Invoke]),
+    ("cohere", &[F::Cohere, F::CommandR]),
+    ("command", &[F::Cohere, F::CommandR]),
+    ("deepseek", &[F::Deepseek, F::Dsml]),
+    ("gemma", &[F::Gemma]),
+    ("glm", &[F::Glm]),
+    ("gpt-oss", &[F::Harmony]),
+    ("granite", &[F::Granite, F::Hermes]),
+    ("hermes", &[F::Hermes]),
+    ("hunyuan", &[F::Hunyuan]),
+    ("internlm", &[F::Internlm]),
+    ("interns", &[F::Internlm]),
+    ("intern-s", &[F::Internlm]),
+    ("jamba", &[F::Jamba]),
+    ("kimi", &[F::Kimi]),
+    ("lfm", &[F::Lfm2]),
+    ("llama", &[F::Llama, F::Pythonic, F::Function]),
+    ("minimax", &[F::Minimax, F::Invoke]),
+    ("stral", &[F::Mistral]),
+    ("xtral", &[F::Mistral]),
+    ("nemotron", &[F::Nemotron, F::Hermes, F::Function]),
+    ("olmo", &[F::Pythonic]),
+    ("phi", &[F::Phi]),
+    ("qwen", &[F::Hermes, F::Function]),
+    ("qwq", &[F::Hermes]),
+    ("seed", &[F::Seed]),
+    ("step", &[F::Step, F::Function]),
+    ("toolace", &[F::Pythonic]),
+];
+/// The length of names that count only at the beginning of a word.
+const SHORT: usize = 4;
+
+impl Format {
+    /// Returns the formats of a model with this name. Every model has JSON, alone and in a code block. A model with an unknown
+    /// name has `hermes`, `mistral` and `function` too.
+    pub fn of_model(name: &str) -> Vec<Self> {
+        let name = name.to_lowercase();
+        let is_in = |part: &str| {
+            name.match_indices(part).any(|(at, _)| {
+                let before = name.get(..at).unwrap_or_default();
+                part.len() > SHORT || !before.ends_with(char::is_alphabetic)
+            })
+        };
+        let known = MODELS.iter().filter(|(part, _)| is_in(part));
+        let mut formats: Vec<Self> = known.flat_map(|(_, formats)| *formats).copied().collect();
+        if formats.is_empty() {
+            formats.extend([Self::Hermes, Self::Mistral, Self::Function]);
+        }
+        formats.extend([Self::Fenced, Self::Json]);
+        formats
+    }
+}
+
+/// A step of a format. Steps are read one after another, with white space between.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// This text.
     Text(&'static str),
-    /// Any number of these characters.
-    Skip(&'static [char]),
-    /// The steps for the next character. `ANY` is any other; without it, the text is not a call.
-    One(&'static [(char, &'static [Step])]),
-    /// The name of a tool.
+    /// This text, or nothing.
+    Maybe(&'static str),
+    /// These steps, once or more.
+    Many(&'static [Step]),
+    /// The name of a tool, perhaps with the number of the call.
     Name,
-    /// The name of a parameter.
-    Key,
-    /// The text of a parameter, and this text after it.
-    Value(&'static str),
+    /// The id of a call, or nothing.
+    Id,
     /// A JSON object with the arguments of the tool named before.
     Arguments,
+    /// An object with the arguments of the tool named before, whose keys have no quotes.
+    Loose,
     /// A JSON object or list with calls.
     Calls,
-    /// The rest of the line that opens a code block, after the first three characters.
-    FenceInfo,
-    /// The line that closes the code block, and empty lines before it. The call ends here.
-    FenceClose,
-    /// The end of the line. The call may end here.
-    End,
+    /// A JSON object with a list of calls, `tool_calls`.
+    CallList,
+    /// A call with its parameters between tags.
+    Tagged(&'static Tagged),
+    /// A call in Python, or a list of them.
+    Python,
+    /// A code block with these steps, and the line that closes it.
+    Block(&'static [Step]),
 }
 
-use Step::{Arguments, Calls, End, FenceClose, FenceInfo, Key, Name, One, Skip, Text, Value};
-
-impl Step {
-    /// Returns whether this character is part of a name or key.
-    pub(super) fn is_in_part(self, c: char) -> bool {
-        match self {
-            Name => !c.is_whitespace() && !c.is_control() && !"\"'`<>{}[](),".contains(c),
-            _ => !"<>\n".contains(c),
-        }
-    }
+/// The texts of a call with its parameters between tags.
+#[derive(Debug)]
+pub(super) struct Tagged {
+    /// The texts around the name of the tool. It ends with white space if the second one is empty.
+    pub(super) name: [&'static str; 2],
+    /// The texts around the name of a parameter.
+    pub(super) key: [&'static str; 2],
+    /// The texts that may precede a value.
+    pub(super) begins: &'static [&'static str],
+    /// The text after a value.
+    pub(super) value_end: &'static str,
+    pub(super) end: &'static str,
 }
 
-/// Any character for which there are no steps.
-pub(super) const ANY: char = '\0';
+static FUNCTION: Tagged = Tagged {
+    name: ["<function=", ">"],
+    key: ["<parameter=", ">"],
+    begins: &[""],
+    value_end: "</parameter>",
+    end: "</function>",
+};
+static INVOKE: Tagged = Tagged {
+    name: ["<invoke name=", ">"],
+    key: ["<parameter name=", ">"],
+    begins: &[""],
+    value_end: "</parameter>",
+    end: "</invoke>",
+};
+static STEPTML: Tagged = Tagged {
+    name: ["<steptml:invoke name=", ">"],
+    key: ["<steptml:parameter name=", ">"],
+    begins: &[""],
+    value_end: "</steptml:parameter>",
+    end: "</steptml:invoke>",
+};
+static DSML: Tagged = Tagged {
+    name: ["<\u{FF5C}DSML\u{FF5C}invoke name=", ">"],
+    key: ["<\u{FF5C}DSML\u{FF5C}parameter name=\"", "\""],
+    begins: &["string=\"true\">", "string=\"false\">", ">"],
+    value_end: "</\u{FF5C}DSML\u{FF5C}parameter>",
+    end: "</\u{FF5C}DSML\u{FF5C}invoke>",
+};
+static GLM: Tagged = Tagged {
+    name: ["", ""],
+    key: ["<arg_key>", "</arg_key>"],
+    begins: &["<arg_value>"],
+    value_end: "</arg_value>",
+    end: "</tool_call>",
+};
+static HUNYUAN: Tagged = Tagged {
+    name: ["<tool_call>", "<tool_sep>"],
+    ..GLM
+};
 
-/// White space that does not end a line.
-pub(super) const BLANKS: [char; 3] = [' ', '\t', '\r'];
+use Step::{
+    Arguments, Block, CallList, Calls, Id, Loose, Many, Maybe, Name, Python, Tagged as Tags, Text,
+};
 
-const BLANK: Step = Skip(&[' ', '\t']);
-const SPACE: Step = Skip(&[' ', '\t', '\n', '\r', '\u{C}']);
-
-const TOOL_CALL: &str = "<tool_call>";
-const END_TOOL_CALL: &str = "</tool_call>";
-const FUNCTION: &str = "<function=";
-const TOOL_CALLS: &str = "[TOOL_CALLS]";
-
-/// The texts that begin a call, and the steps after each. None of these texts begins another one.
-pub(super) const FORMATS: &[(&str, &[Step])] = &[
-    // Hermes, Qwen and others. Qwen3-Coder writes a function in it.
-    (TOOL_CALL, &IN_TOOL_CALL),
-    (
-        "<function_call>",
-        &[SPACE, Calls, SPACE, Text("</function_call>"), End],
-    ),
-    // Qwen3-Coder, which often forgets the tag before it, and Llama 3.1.
-    (FUNCTION, &AFTER_FUNCTION),
-    // Mistral.
-    (TOOL_CALLS, &IN_TOOL_CALLS),
-    // Granite.
-    ("<|tool_call|>", &[SPACE, Calls, End]),
-    // Llama.
-    ("<|python_tag|>", &[SPACE, Calls, End]),
-    ("```", FENCE),
-    ("~~~", FENCE),
-];
-
-/// JSON without a text that begins it.
-pub(super) const BARE: &[Step] = &[BLANK, Calls, End];
-
-const FENCE: &[Step] = &[
-    FenceInfo,
-    SPACE,
-    Calls,
-    Skip(&BLANKS),
-    Text("\n"),
-    FenceClose,
-];
-
-static IN_TOOL_CALL: [Step; 6] = [
-    SPACE,
-    One(&[
-        ('{', &MORE_CALLS),
-        ('[', &[Calls]),
-        ('<', &[Text(FUNCTION), One(&[(ANY, &IN_FUNCTION)])]),
-    ]),
-    SPACE,
-    Text(END_TOOL_CALL),
-    BLANK,
-    One(&[
-        // Another call on the same line.
-        ('<', &[Text(TOOL_CALL), One(&[(ANY, &IN_TOOL_CALL)])]),
-        (ANY, &[End]),
-    ]),
-];
-
-/// One call after another.
-static MORE_CALLS: [Step; 3] = [Calls, SPACE, One(&[('{', &MORE_CALLS), (ANY, &[])])];
-
-static AFTER_FUNCTION: [Step; 6] = [
-    One(&[(ANY, &IN_FUNCTION)]),
-    BLANK,
-    One(&[('<', &[Text(END_TOOL_CALL)]), (ANY, &[])]),
-    End,
-    SPACE,
-    One(&[('<', &[Text(END_TOOL_CALL), End]), (ANY, &[])]),
-];
-
-static IN_FUNCTION: [Step; 4] = [
+const KIMI: &[Step] = &[
+    Text("<|tool_call_begin|>"),
     Name,
-    Text(">"),
-    SPACE,
-    One(&[
-        ('{', &[Arguments, SPACE, Text("</function>")]),
-        ('<', &PARAMETERS),
-    ]),
+    Text("<|tool_call_argument_begin|>"),
+    Arguments,
+    Text("<|tool_call_end|>"),
 ];
-
-static PARAMETERS: [Step; 2] = [
-    Text("<"),
-    One(&[('/', &[Text("/function>")]), ('p', &PARAMETER)]),
+const DEEPSEEK_BEGIN: Step = Text("<\u{FF5C}tool\u{2581}calls\u{2581}begin\u{FF5C}>");
+const DEEPSEEK_END: Step = Text("<\u{FF5C}tool\u{2581}calls\u{2581}end\u{FF5C}>");
+const DEEPSEEK_V3: &[Step] = &[
+    Text("<\u{FF5C}tool\u{2581}call\u{2581}begin\u{FF5C}>"),
+    Text("function<\u{FF5C}tool\u{2581}sep\u{FF5C}>"),
+    Name,
+    Text("```json"),
+    Arguments,
+    Text("```"),
+    Text("<\u{FF5C}tool\u{2581}call\u{2581}end\u{FF5C}>"),
 ];
-
-static PARAMETER: [Step; 6] = [
-    Text("parameter="),
-    Key,
-    Text(">"),
-    Value("</parameter>"),
-    SPACE,
-    One(&[('<', &PARAMETERS)]),
+const DEEPSEEK_V31: &[Step] = &[
+    Text("<\u{FF5C}tool\u{2581}call\u{2581}begin\u{FF5C}>"),
+    Name,
+    Text("<\u{FF5C}tool\u{2581}sep\u{FF5C}>"),
+    Arguments,
+    Text("<\u{FF5C}tool\u{2581}call\u{2581}end\u{FF5C}>"),
 ];
-
-/// A list of calls, or a name and its arguments.
-static IN_TOOL_CALLS: [Step; 4] = [
-    SPACE,
-    One(&[
-        ('[', &[Calls]),
-        ('{', &[Calls]),
-        (ANY, &[Name, One(&[('[', &TAGS), (ANY, &[])]), Arguments]),
-    ]),
-    BLANK,
-    One(&[
-        ('[', &[Text(TOOL_CALLS), One(&[(ANY, &IN_TOOL_CALLS)])]),
-        (ANY, &[End]),
-    ]),
+const STEP: &[Step] = &[
+    Text("<\u{FF5C}tool_call_begin\u{FF5C}>"),
+    Maybe("function"),
+    Maybe("<\u{FF5C}tool_sep\u{FF5C}>"),
+    Tags(&STEPTML),
+    Text("<\u{FF5C}tool_call_end\u{FF5C}>"),
+    Maybe("<\u{FF5C}tool_sep\u{FF5C}>"),
 ];
+const TOOL_CALLS: &[Step] = &[Text("<tool_calls>"), Many(&[Calls]), Text("</tool_calls>")];
 
-/// Between the name and the arguments.
-static TAGS: [Step; 2] = [
-    Text("["),
-    One(&[
-        ('A', &[Text("ARGS]")]),
-        ('C', &[Text("CALL_ID]"), Value("[ARGS]")]),
+/// The formats. A format may have several rows.
+#[rustfmt::skip]
+pub(super) const FORMATS: &[(Format, &[Step])] = &[
+    (F::Hermes, &[Text("<tool_call>"), Many(&[Calls]), Text("</tool_call>")]),
+    (F::Hermes, &[Text("<function_call>"), Calls, Text("</function_call>")]),
+    (F::Mistral, &[Text("[TOOL_CALLS]"), Calls]),
+    (F::Mistral, &[Text("[TOOL_CALLS]"), Name, Maybe("[ARGS]"), Arguments]),
+    (F::Mistral, &[Text("[TOOL_CALLS]"), Name, Text("[CALL_ID]"), Id, Text("[ARGS]"), Arguments]),
+    (F::Function, &[Text("<tool_call>"), Tags(&FUNCTION), Text("</tool_call>")]),
+    (F::Function, &[Tags(&FUNCTION)]),
+    (F::Fenced, &[Block(&[Calls])]),
+    (F::Json, &[Calls]),
+    (F::Granite, &[Text("<|tool_call|>"), Calls]),
+    (F::Llama, &[Text("<|python_tag|>"), Calls]),
+    (F::Kimi, &[Text("<|tool_calls_section_begin|>"), Many(KIMI), Text("<|tool_calls_section_end|>")]),
+    (F::Kimi, KIMI),
+    (F::Deepseek, &[DEEPSEEK_BEGIN, Many(DEEPSEEK_V3), DEEPSEEK_END]),
+    (F::Deepseek, &[DEEPSEEK_BEGIN, Many(DEEPSEEK_V31), DEEPSEEK_END]),
+    (F::Deepseek, DEEPSEEK_V3),
+    (F::Deepseek, DEEPSEEK_V31),
+    (F::Dsml, &[Text("<\u{FF5C}DSML\u{FF5C}function_calls>"), Many(&[Tags(&DSML)]), Text("</\u{FF5C}DSML\u{FF5C}function_calls>")]),
+    (F::Dsml, &[Text("<\u{FF5C}DSML\u{FF5C}tool_calls>"), Many(&[Tags(&DSML)]), Text("</\u{FF5C}DSML\u{FF5C}tool_calls>")]),
+    (F::Dsml, &[Tags(&DSML)]),
+    (F::Glm, &[Text("<tool_call>"), Tags(&GLM)]),
+    (F::Minimax, &[Text("<minimax:tool_call>"), Many(&[Tags(&INVOKE)]), Text("</minimax:tool_call>")]),
+    (F::Minimax, TOOL_CALLS),
+    (F::Invoke, &[Text("<function_calls>"), Many(&[Tags(&INVOKE)]), Text("</function_calls>")]),
+    (F::Invoke, &[Tags(&INVOKE)]),
+    (F::Harmony, &[
+        Maybe("<|start|>"), Maybe("assistant"), Maybe("<|channel|>"), Maybe("commentary"), Maybe("analysis"), Text("to="), Name,
+        Maybe("<|channel|>"), Maybe("commentary"), Maybe("<|constrain|>"), Maybe("json"), Maybe("<|message|>"), Arguments,
     ]),
+    (F::Gemma, &[Block(&[Many(&[Python])])]),
+    (F::Gemma, &[Text("<|tool_call>call:"), Name, Loose, Text("<tool_call|>")]),
+    (F::Gemma, &[Text("<start_function_call>call:"), Name, Loose, Text("<end_function_call>")]),
+    (F::Pythonic, &[Python]),
+    (F::Pythonic, &[Text("<|python_start|>"), Python, Text("<|python_end|>")]),
+    (F::Pythonic, &[Text("<function_calls>"), Many(&[Python]), Text("</function_calls>")]),
+    (F::Lfm2, &[Text("<|tool_call_start|>"), Python, Text("<|tool_call_end|>")]),
+    (F::Lfm2, &[Text("<|tool_call_start|>"), Calls, Text("<|tool_call_end|>")]),
+    (F::Cohere, &[Text("<|START_ACTION|>"), Calls, Text("<|END_ACTION|>")]),
+    (F::Phi, &[Text("functools"), Calls]),
+    (F::Phi, &[Text("<|tool_call|>"), Calls]),
+    (F::Nemotron, &[Text("<TOOLCALL>"), Calls, Text("</TOOLCALL>")]),
+    (F::Step, &[Text("<\u{FF5C}tool_calls_begin\u{FF5C}>"), Many(STEP), Text("<\u{FF5C}tool_calls_end\u{FF5C}>")]),
+    (F::Hunyuan, TOOL_CALLS),
+    (F::Hunyuan, &[Text("<tool_calls>"), Many(&[Tags(&HUNYUAN)]), Text("</tool_calls>")]),
+    (F::Internlm, &[Text("<|action_start|>"), Text("<|plugin|>"), Calls, Text("<|action_end|>")]),
+    (F::ToolRequest, &[Text("[TOOL_REQUEST]"), Calls, Text("[END_TOOL_REQUEST]")]),
+    (F::ToolCalls, &[CallList]),
+    (F::ToolCalls, &[Block(&[CallList])]),
+    (F::Seed, &[Text("<seed:tool_call>"), Many(&[Tags(&FUNCTION)]), Text("</seed:tool_call>")]),
+    (F::Jamba, TOOL_CALLS),
+    (F::CommandR, &[Text("Action:"), Text("```json"), Calls, Text("```")]),
 ];

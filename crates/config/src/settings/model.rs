@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use plaincall_call::Unclosed;
 use plaincall_call::few_shot::FewShotExample;
 use plaincall_call::grammar::{self, Engine};
+use plaincall_call::rescue::Format;
 use plaincall_syntax::Dialect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,6 +120,11 @@ pub struct Model {
     /// returned unchanged. In `native` mode, the model is asked once more for a call that arrives as text and is not accepted.
     /// Default: `"text"`.
     pub mode: Option<ToolMode>,
+
+    /// The formats in which the model's calls are accepted when they arrive as text, in `native` mode. For calls in other formats, the
+    /// model is asked once more. Default: those of the model with this name on the server, if it is known; else
+    /// `["hermes","mistral","function","fenced","json"]`.
+    pub formats: Option<Vec<Format>>,
 
     /// Whether the model server constrains replies with a grammar. `plaincall serve` does it only in text mode. Default:
     /// `"never"`.

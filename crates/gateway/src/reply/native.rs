@@ -46,8 +46,12 @@ impl Native {
     pub(super) fn new(plan: &Arc<ReplyPlan>) -> Self {
         let reader = plan.compiled.rescue.as_ref();
         let reader = reader.filter(|_| plan.choice != Choice::None);
+        let with_tools = |reader: &RescueReader<_>| {
+            let reader = reader.with_tools(Arc::clone(plan));
+            reader.with_formats(&plan.formats)
+        };
         Self {
-            reader: reader.map(|reader| reader.with_tools(Arc::clone(plan))),
+            reader: reader.map(with_tools),
             blank: String::new(),
             is_at_edge: true,
             rescued: Vec::new(),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use plaincall_call::few_shot::ShownCalls;
+use plaincall_call::rescue::Format;
 use plaincall_call::{ToolCall, ToolLookup, ToolSpec, untrusted::EchoGuard};
 use plaincall_syntax::Dialect;
 
@@ -35,6 +36,8 @@ pub struct ReplyPlan {
     pub(crate) stops_anywhere: bool,
     pub(crate) includes_usage: bool,
     pub(crate) mode: ReplyMode,
+    /// In native mode: the formats in which calls that arrive as text are accepted.
+    pub(crate) formats: Vec<Format>,
     pub(crate) taken: HashSet<String>,
 }
 

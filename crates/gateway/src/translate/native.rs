@@ -45,6 +45,7 @@ pub(super) fn native<'r>(
     }
     let mut plan = Box::new(plan);
     plan.choice = choice;
+    plan.formats = settings.formats_of(request.model.as_deref().unwrap_or_default());
     // The model is asked once more; what it writes then is text.
     plan.repair_rounds = settings.repair_rounds.min(1);
     plan.one_call = request.parallel_tool_calls == Some(false);

@@ -7,7 +7,7 @@ use plaincall_wire::openai::ErrorObject;
 use serde_json::{Value, json};
 
 use crate::native::model::{asked, completion, stream};
-use crate::replies::model::request;
+use crate::replies::model::{calls_in_formats, request};
 
 const INVALID: &str =
     "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": \"five\"}}\n</tool_call>";
@@ -298,5 +298,59 @@ fn a_whole_first_reply_is_the_answer_if_the_second_request_fails() {
             };
             assert_eq!(found, json!(["chatcmpl-9", INVALID, reason, 10]));
         }
+    }
+}
+
+/// A model of each format, by its name; of the formats without one, none.
+const MODELS: &[(&str, &str)] = &[
+    ("hermes", "Qwen/Qwen3-32B"),
+    ("mistral", "mistralai/Devstral-Small-2507"),
+    ("function", "qwen3-coder:30b"),
+    ("fenced", "phi4"),
+    ("json", "m"),
+    ("granite", "ibm-granite/granite-3.3-8b-instruct"),
+    ("llama", "llama3.1:8b"),
+    ("kimi", "moonshotai/Kimi-K2-Thinking"),
+    ("deepseek", "deepseek-ai/DeepSeek-V3.1"),
+    ("dsml", "deepseek-v3.2"),
+    ("glm", "zai-org/GLM-4.7"),
+    ("minimax", "MiniMaxAI/MiniMax-M2"),
+    ("invoke", "minimax-m2"),
+    ("harmony", "openai/gpt-oss-120b"),
+    ("gemma", "google/gemma-4-31b-it"),
+    ("pythonic", "meta-llama/Llama-4-Scout-17B-16E-Instruct"),
+    ("lfm2", "LiquidAI/LFM2-1.2B-Tool"),
+    ("cohere", "CohereLabs/c4ai-command-a-03-2025"),
+    ("phi", "microsoft/Phi-4-mini-instruct"),
+    ("nemotron", "nvidia/Llama-3_3-Nemotron-Super-49B-v1_5"),
+    ("step", "stepfun-ai/step3"),
+    ("hunyuan", "tencent/Hunyuan-A13B-Instruct"),
+    ("internlm", "internlm/internlm3-8b-instruct"),
+    ("seed", "ByteDance-Seed/Seed-OSS-36B-Instruct"),
+    ("jamba", "ai21labs/AI21-Jamba-Large-1.7"),
+    ("command_r", "command-r-plus"),
+];
+
+#[test]
+fn the_formats_of_the_model_are_accepted() {
+    for (format, written) in calls_in_formats() {
+        let answers = [text(&written), native_call()];
+        let model = MODELS.iter().find(|(one, _)| *one == format);
+        let (_, rounds) = play(&json!({"model": model.map_or("m", |it| it.1)}), &answers);
+        assert_eq!(rounds == 1, model.is_some(), "{format}: {written}");
+        // A call in the format of another model may be copied.
+        let is_default = ["hermes", "mistral", "function", "fenced", "json"].contains(&&*format);
+        let (recorded, rounds) = play(&json!({"model": "m"}), &answers);
+        assert_eq!(rounds == 1, is_default, "{format}: {written}");
+        assert_eq!(
+            recorded.calls.first().map(|call| &*call.name),
+            Some("add"),
+            "{written}"
+        );
+        // The settings have precedence over the name.
+        let model = json!({"model": if is_default { "none" } else { &*format }});
+        let (recorded, rounds) = play(&model, &answers);
+        assert_eq!(rounds == 1, !is_default, "{format}: {written}");
+        assert_eq!(recorded.content.contains("add"), is_default, "{written}");
     }
 }

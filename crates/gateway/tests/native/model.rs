@@ -1,5 +1,6 @@
 //! A scripted model server with native calls behind the adapter.
 
+use plaincall_call::rescue::Format;
 use plaincall_gateway::translation::{Adapter, Ask, Asked, ClientApi, Flow, Host};
 use plaincall_gateway::{ModelSettings, Secret, ToolMode};
 use serde_json::{Value, json};
@@ -16,8 +17,16 @@ pub(crate) fn ask(api: ClientApi, body: &str) -> Ask {
 fn ask_with(settings: ModelSettings, api: ClientApi, body: &str) -> Ask {
     let mut fast = settings.clone();
     fast.upstream_model = Some("qwen".to_owned());
-    let adapter =
-        Adapter::new(Secret::new("secret"), settings).models(vec![("fast".to_owned(), fast)]);
+    let mut models = vec![("fast".to_owned(), fast)];
+    // Models with one format, and one without any.
+    let one = |format: Option<Format>| {
+        let mut settings = settings.clone();
+        settings.formats = Some(format.into_iter().collect());
+        (format.map_or("none", Format::name).to_owned(), settings)
+    };
+    models.push(one(None));
+    models.extend(Format::ALL.map(|format| one(Some(format))));
+    let adapter = Adapter::new(Secret::new("secret"), settings).models(models);
     let host = Host::new(Secret::new("seed"), 5);
     adapter.ask(api.path(), body.as_bytes(), host)
 }

@@ -45,6 +45,21 @@ pub(crate) fn tools() -> Value {
     ])
 }
 
+/// The calls in each format: the name of the format, and the text.
+pub(crate) fn calls_in_formats() -> Vec<(String, String)> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../call/tests/rescue/formats.txt"
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let parts = text.split("\n==== ").skip(1).map(|part| {
+        let (name, rest) = part.split_once('\n').unwrap();
+        let (text, _) = rest.split_once("\\\n---- found").unwrap();
+        (name.split(',').next().unwrap().to_owned(), text.to_owned())
+    });
+    parts.collect()
+}
+
 /// The same tools, parsed once.
 pub(crate) fn tool_set() -> &'static ToolSet {
     static SET: LazyLock<ToolSet> = LazyLock::new(|| {

@@ -5,7 +5,7 @@ use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Secret};
 use plaincall_wire::openai::ChatCompletionChunk;
 use serde_json::{Value, json};
 
-use crate::replies::model::{Stream, exchange, plan, recorded, streaming};
+use crate::replies::model::{Stream, calls_in_formats, exchange, plan, recorded, streaming};
 use crate::replies::table::{ADD, WRONG, check, line};
 
 /// Checks rounds of a reply: the model's texts, the client's response and the last repair message.
@@ -320,6 +320,23 @@ fn calls_in_other_formats() {
         let before = format!("{text}{ADD}");
         let reason = "looks like the start of a call";
         check_rounds(&json!({}), &[&before, ADD], &expected, &[reason]);
+    }
+}
+
+/// So are calls in every format that native mode knows.
+#[test]
+fn calls_in_every_format() {
+    for (format, text) in calls_in_formats() {
+        let text = text + "\n";
+        let expected = format!("{text:?} add({{\"a\":5}}) tool_calls");
+        check_rounds(&json!({}), &[&text, ADD], &expected, &["!!!GADGET_START:"]);
+        let page = json!({"messages": [{"role": "user", "content": text}]});
+        let expected = format!("{text:?} stop");
+        check_rounds(&page, &[&text], &expected, &[]);
+        let (before, reason) = (format!("{text}{ADD}"), "looks like the start of a call");
+        let expected = format!("{text:?} add({{\"a\":5}}) tool_calls");
+        check_rounds(&json!({}), &[&before, ADD], &expected, &[reason]);
+        assert!(!format.is_empty());
     }
 }
 
