@@ -637,8 +637,8 @@ impl<O: ResponseSink> Reply<O> {
             round.has_truncated_call = true;
             self.counts.truncated_calls += 1;
         }
-        if round.has_truncated_call && self.sent == 0 && (self.has_text || self.repairs > 0) {
-            // Clients would take the text for a complete answer, in spite of the finish reason.
+        let has_text = self.has_text || self.repairs > 0;
+        if round.has_truncated_call && self.sent == 0 && has_text && !self.out.out.is_continued() {
             self.fail(truncated_call(reason));
             return;
         }

@@ -18,7 +18,8 @@ use crate::translate::client_texts::Texts;
 use crate::translate::instructions::describe_format;
 use crate::translate::message_order::{ModelMessages, Writer, ordered};
 use crate::translate::{
-    IS_ERROR, TOOL_REFERENCE, Translation, add_instruction, ids, plain_plan, text_part,
+    IS_ERROR, TOOL_REFERENCE, Translation, add_instruction, argument_mode, ids, plain_plan,
+    text_part,
 };
 
 /// Plans the reply to a request that is sent unchanged. A request whose reply can have no call as text, or needs its text as
@@ -48,6 +49,7 @@ pub(super) fn native<'r>(
     // The model is asked once more; what it writes then is text.
     plan.repair_rounds = settings.repair_rounds.min(1);
     plan.one_call = request.parallel_tool_calls == Some(false);
+    plan.arguments = argument_mode(&request, &plan.offer, settings);
     plan.untrusted = Texts::of(&request).into_untrusted().into();
     plan.taken = ids(&request);
     Ok(Translation::Changed {

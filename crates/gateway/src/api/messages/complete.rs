@@ -105,6 +105,10 @@ impl ResponseSink for CompleteMessage {
         }
     }
 
+    fn is_continued(&self) -> bool {
+        true
+    }
+
     fn finish(&mut self, reason: &str) {
         self.ending.finish(reason);
     }

@@ -86,6 +86,10 @@ impl ResponseSink for StreamedMessage {
         self.write(|writer, out| writer.input_json(piece, out));
     }
 
+    fn is_continued(&self) -> bool {
+        true
+    }
+
     fn finish(&mut self, reason: &str) {
         self.ending.finish(reason);
         // The last events contain the usage, which arrives later.
