@@ -54,7 +54,7 @@ pub(super) fn numbered(pattern: &str) -> Option<String> {
             .zip(1..)
             .filter(|(name, _)| name.as_ref() == Some(reference));
         let (_, number) = named.next().filter(|_| named.next().is_none())?;
-        written += &format!("(?:\\{number}){part}");
+        written.extend(["(?:\\", &number.to_string(), ")", &part]);
     }
     Some(written)
 }

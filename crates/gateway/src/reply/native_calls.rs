@@ -274,14 +274,15 @@ impl<O: ResponseSink> Reply<O> {
     }
 
     /// Ends all calls of the model server. A call without arguments gets `{}`. If the reply is truncated, calls whose arguments have
-    /// begun and are not complete are not sent, nor is the last call if it has none.
+    /// begun and are not complete are not sent, nor is a call without arguments, unless those of a later one have begun.
     pub(super) fn end_native_calls(&mut self, is_truncated: bool) {
         while let Some(open) = self.native.calls.open {
             let is_last = self.native.calls.pending() == 1;
-            let call = self.native.calls.calls.get(open);
-            let call = call.filter(|call| {
-                let has_begun = is_last || !call.arguments.is_empty();
-                is_truncated && has_begun && !call.json.is_complete
+            let mut pending = self.native.calls.calls.iter().skip(open);
+            let call = pending.next().filter(|call| {
+                let has_none =
+                    call.arguments.is_empty() && pending.any(|one| !one.arguments.is_empty());
+                is_truncated && !has_none && !call.json.is_complete
             });
             let Some(call) = call else {
                 self.end_native_call();
