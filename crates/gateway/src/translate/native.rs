@@ -88,11 +88,7 @@ pub(crate) fn complete(
     }
     let choose = request.tool_choice.as_ref().map(ToolChoice::choose);
     let may_call = choose != Some(Choose::None);
-    let is_required = choose.is_some_and(|choose| match choose {
-        Choose::Required | Choose::Named(_) => true,
-        Choose::Allowed { is_required, .. } => is_required,
-        _ => false,
-    });
+    let is_required = choose.is_some_and(|choose| choose.is_required());
     if functions.is_empty() {
         if is_required {
             let message = "`tool_choice` requires a call, but none of `tools` can be sent to the model server";
