@@ -38,6 +38,7 @@ class ModelSettings(TypedDict, total=False):
     start_prefix: str
     end_prefix: str
     arg_prefix: str
+    markers_anywhere: bool
     self_closing: bool
     reasoning: tuple[str, str] | list[str] | bool
     in_reasoning: bool

@@ -29,6 +29,7 @@ export interface FetchSettings {
   startPrefix?: string | undefined;
   endPrefix?: string | undefined;
   argPrefix?: string | undefined;
+  markersAnywhere?: boolean | undefined;
   selfClosing?: boolean | undefined;
   reasoning?: [open: string, close: string] | boolean | undefined;
   inReasoning?: boolean | undefined;

@@ -19,8 +19,8 @@ const CODE_LINES: usize = 600;
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 13_160),
-    ("call", 28_240),
-    ("cli", 20_560),
+    ("call", 28_340),
+    ("cli", 20_600),
     ("config", 4_300),
     ("gateway", 16_700),
     ("http", 940),
@@ -30,7 +30,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("report", 2_265),
     ("syntax", 7_330),
     ("table", 1_040),
-    ("wire", 4_415),
+    ("wire", 4_470),
 ];
 
 /// The allowed dependencies of each crate.

@@ -300,6 +300,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
             }
             ExpectedValue::TextOrNull => self.wait(&place, Some(Undecided::null()), false),
             ExpectedValue::TextOrScalar => self.wait(&place, Some(Undecided::scalar()), false),
+            ExpectedValue::TextOrObject => self.wait(&place, Some(Undecided::object()), false),
             ExpectedValue::Guessed => self.wait(&place, Some(Undecided::guessed()), false),
             ExpectedValue::Whole => self.wait(&place, None, false),
         }

@@ -3,6 +3,8 @@
 #[cfg(feature = "jsonschema")]
 mod by_jsonschema;
 #[cfg(feature = "jsonschema")]
+mod named_references;
+#[cfg(feature = "jsonschema")]
 mod steps;
 
 use std::fmt;

@@ -115,6 +115,14 @@ fn every_key_of_a_model() {
                 ..none()
             },
         ),
+        (
+            none(),
+            "markers_anywhere = true",
+            Model {
+                markers_anywhere: Some(true),
+                ..none()
+            },
+        ),
         (begun(true), "in_reasoning = false", begun(false)),
         (none(), "unclosed = 'reject'", unclosed(Unclosed::Reject)),
         (
@@ -226,6 +234,11 @@ fn problems_of_models() {
             "[models.a]\nself_closing = true",
             (2, 1),
             "requires `syntax` to be `emoji`",
+        ),
+        (
+            "[models.a]\nsyntax = 'emoji'\nmarkers_anywhere = true",
+            (3, 1),
+            "`markers_anywhere` is for the block syntax",
         ),
         (
             "[models.a]\nrepair_rounds = -1",

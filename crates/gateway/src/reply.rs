@@ -310,8 +310,8 @@ impl<O: ResponseSink> Reply<O> {
             let message = format!("the model's reply exceeds {MAX_TEXT} bytes");
             return self.fail(GatewayError::upstream(message));
         }
-        if self.is_abandoned() {
-            return self.fail(calls::abandoned());
+        if self.fails_without_client() {
+            return Flow::Stop;
         }
         match self.read(text) {
             Some(before) => {
@@ -352,6 +352,15 @@ impl<O: ResponseSink> Reply<O> {
     fn is_abandoned(&self) -> bool {
         let client = self.client.as_ref();
         client.is_some_and(|client| client.strong_count() == 0)
+    }
+
+    /// Ends the reply with an error if no one waits for it any longer. Returns whether it has.
+    fn fails_without_client(&mut self) -> bool {
+        let is_abandoned = self.is_abandoned();
+        if is_abandoned {
+            self.fail(GatewayError::upstream("the client has disconnected"));
+        }
+        is_abandoned
     }
 
     /// Returns whether invalid calls are repaired, if no call has been sent before.
@@ -637,8 +646,8 @@ impl<O: ResponseSink> Reply<O> {
             round.has_truncated_call = true;
             self.counts.truncated_calls += 1;
         }
-        if round.has_truncated_call && self.sent == 0 && (self.has_text || self.repairs > 0) {
-            // Clients would take the text for a complete answer, in spite of the finish reason.
+        let has_text = self.has_text || self.repairs > 0;
+        if round.has_truncated_call && self.sent == 0 && has_text && !self.out.out.is_continued() {
             self.fail(truncated_call(reason));
             return;
         }

@@ -102,11 +102,7 @@ pub fn translate<'r>(
         ));
     }
     let is_keyed = settings.markers == Markers::Keyed;
-    let arguments = if request.is_streamed() && !offer.is_strict() {
-        settings.arguments
-    } else {
-        ArgumentMode::Checked
-    };
+    let arguments = argument_mode(&request, &offer, settings);
     let may_repair = arguments == ArgumentMode::Checked && choice != Choice::None;
     let needs_texts = is_keyed || may_repair || settings.few_shot > 0;
     let texts = needs_texts.then(|| Texts::of(&request));
@@ -157,6 +153,19 @@ pub fn translate<'r>(
         upstream: request,
         plan: Box::new(plan),
     })
+}
+
+/// Returns how arguments are sent.
+fn argument_mode(
+    request: &ChatCompletionRequest<'_>,
+    offer: &OfferedTools,
+    settings: &ModelSettings,
+) -> ArgumentMode {
+    if request.is_streamed() && !offer.is_strict() {
+        settings.arguments
+    } else {
+        ArgumentMode::Checked
+    }
 }
 
 /// Rejects the predecessors of tools.

@@ -10,4 +10,5 @@
 mod conversations;
 mod fields;
 mod native_calls;
+mod random;
 mod servers;

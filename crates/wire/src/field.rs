@@ -233,3 +233,34 @@ impl<'de> Field<'de> for u64 {
         self
     }
 }
+
+/// A text or a number, each of which may be written as the other. Everything else is as a missing field.
+pub(crate) struct Loose<'de>(Json<'de>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Json::deserialize(deserializer).map(Self)
+    }
+}
+
+impl<'a> From<Loose<'a>> for Option<Cow<'a, str>> {
+    fn from(Loose(json): Loose<'a>) -> Self {
+        let is_number = json
+            .text()
+            .starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        if is_number {
+            return Some(json.text().to_owned().into());
+        }
+        let text: Cow<'_, str> = json.read_field().ok()?;
+        Some(text.into_owned().into())
+    }
+}
+
+impl From<Loose<'_>> for Option<u64> {
+    fn from(Loose(json): Loose<'_>) -> Self {
+        let text = json.text();
+        let text = text.strip_prefix('"').unwrap_or(text);
+        let number = text.strip_suffix('"').unwrap_or(text);
+        Json::parse(number).ok()?.read_field().ok()
+    }
+}

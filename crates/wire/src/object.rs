@@ -2,12 +2,18 @@
 
 /// Declares objects with known fields. Reading and writing preserve every other field and the order of all.
 ///
-/// A field is required, or an `Option`, which may be missing or `null`.
+/// A field is required, or an `Option`, which may be missing or `null`. With `as TYPE`, it is read as another type and converted.
 macro_rules! object {
+    (@read $value:ident, $kind:ty, $read:ty) => {
+        $value.map(<$read>::into)
+    };
+    (@read $value:ident, $kind:ty) => {
+        $value.map(|$crate::field::Value::<$kind>(value)| value)
+    };
     ($(
         $(#[$doc:meta])*
         $vis:vis struct $name:ident<$life:lifetime> {
-            $( $(#[$field_doc:meta])* $key:literal $field:ident: $kind:ty, )*
+            $( $(#[$field_doc:meta])* $key:literal $field:ident: $kind:ty $(as $read:ty)?, )*
         }
     )*) => {$(
         $(#[$doc])*
@@ -19,7 +25,7 @@ macro_rules! object {
         }
 
         const _: () = {
-            use $crate::field::{Field, Name, Value};
+            use $crate::field::{Field, Name};
             use $crate::read_error::inside;
             use $crate::unknown::FieldSlot;
 
@@ -47,8 +53,8 @@ macro_rules! object {
                     while let Some(Name(key)) = access.next_key()? {
                         match key.as_ref() {
                             $( $key => {
-                                let Value::<$kind>(value) = access
-                                    .next_value()
+                                let value = access.next_value();
+                                let value: $kind = object!(@read value, $kind $(, $read)?)
                                     .map_err(|error| inside($key, &error))?;
                                 unknown.note(Named::$field as u8, value.is_absent());
                                 $field = Some(value);

@@ -9,12 +9,16 @@ use plaincall_syntax::is_blank;
 pub(crate) struct Undecided {
     words: &'static [&'static str],
     may_be_number: bool,
+    may_be_object: bool,
     state: State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Before,
+    /// White space with a line end, after which only an object may follow.
+    Lines,
+    Object,
     /// The first letters of a word with a meaning of its own.
     Word {
         word: &'static str,
@@ -46,10 +50,19 @@ impl Undecided {
         Self::new(&["null", "true", "false"], true)
     }
 
+    /// For a string, unless the text is null, a boolean, a number or an object in JSON notation.
+    pub(crate) fn object() -> Self {
+        Self {
+            may_be_object: true,
+            ..Self::scalar()
+        }
+    }
+
     fn new(words: &'static [&'static str], may_be_number: bool) -> Self {
         Self {
             words,
             may_be_number,
+            may_be_object: false,
             state: State::Before,
         }
     }
@@ -69,6 +82,10 @@ impl Undecided {
         let blank = is_blank(character);
         match (self.state, character) {
             (State::Before, _) if blank => State::Before,
+            (State::Before | State::Lines, '\n' | '\r') if self.may_be_object => State::Lines,
+            (State::Lines, _) if blank => State::Lines,
+            (State::Before | State::Lines, '{') if self.may_be_object => State::Object,
+            (State::Object, _) => State::Object,
             (State::Before, '-') if self.may_be_number => State::Minus,
             (State::Before | State::Minus, '0') if self.may_be_number => State::Zero,
             (State::Before | State::Minus, '1'..='9') if self.may_be_number => State::Whole,

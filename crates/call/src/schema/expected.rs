@@ -18,6 +18,8 @@ pub(crate) enum ExpectedValue {
     TextOrNull,
     /// A string, unless the text is null, a boolean or a number.
     TextOrScalar,
+    /// A string, unless the text is null, a boolean, a number or an object.
+    TextOrObject,
     /// The text decides (`spec/block.md` 7.7).
     Guessed,
     /// Known only when the text is complete.
@@ -128,6 +130,7 @@ impl<'r, 's> Expected<'r, 's> {
             // Whichever form it is, the text is one of the listed strings.
             () if kinds == Kinds::STRING && self.allowed.is_listed() => ExpectedValue::Whole,
             () if !self.is_settled => ExpectedValue::Later,
+            () if takes_any_text && beside.has(Kinds::OBJECT) => ExpectedValue::TextOrObject,
             () if takes_any_text && has_scalar => ExpectedValue::TextOrScalar,
             () if takes_any_text && beside.has(Kinds::NULL) => ExpectedValue::TextOrNull,
             () if takes_any_text => ExpectedValue::Text,

@@ -59,8 +59,8 @@ impl<'s> SchemaReader<'s> {
         };
         let mut found = candidates(kinds, text).filter(|(_, value)| self.allows(&stated, value));
         if is_beside_string {
-            let is_meant = |(text_type, _): &(TextType, Value)| {
-                text_type.fitting_beside_string(text).is_some()
+            let is_meant = |(text_type, value): &(TextType, Value)| {
+                value.is_object() || text_type.fitting_beside_string(text).is_some()
             };
             let meant = found.find(is_meant);
             return match meant {

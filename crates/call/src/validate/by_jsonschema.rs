@@ -10,6 +10,7 @@ use crate::argument_error::{joined, quoted, shown};
 use crate::pointer::escape;
 use crate::schema::{Schema, Targets};
 use crate::spec_error::SpecError;
+use crate::validate::named_references::numbered;
 use crate::validate::steps::{self, Purpose, TooManySteps};
 use crate::validate::{InvalidValue, NotValidated};
 
@@ -269,8 +270,8 @@ fn one_of(options: &Value) -> String {
     format!("{one_of}{}", joined(&words, "and"))
 }
 
-/// Rewrites `nullable` of `OpenAPI`, and tuples of drafts before `prefixItems`, as current keywords. Recurses as deep
-/// as schemas may be nested.
+/// Rewrites `nullable` of `OpenAPI`, tuples of drafts before `prefixItems`, and references of patterns to names, as what the validator
+/// knows. Recurses as deep as schemas may be nested.
 fn modernize(schema: &mut Value, has_old_tuples: bool, depth: usize) {
     let keywords = match schema {
         Value::Object(keywords) if depth < 256 => keywords,
@@ -286,6 +287,17 @@ fn modernize(schema: &mut Value, has_old_tuples: bool, depth: usize) {
         if !matches!(name.as_str(), "enum" | "const" | "default" | "examples") {
             modernize(value, has_old_tuples, depth + 1);
         }
+    }
+    if let Some(Value::String(pattern)) = keywords.get_mut("pattern") {
+        if let Some(numbered) = numbered(pattern) {
+            *pattern = numbered;
+        }
+    }
+    if let Some(Value::Object(schemas)) = keywords.get_mut("patternProperties") {
+        let given = std::mem::take(schemas).into_iter();
+        *schemas = given
+            .map(|(pattern, schema)| (numbered(&pattern).unwrap_or(pattern), schema))
+            .collect();
     }
     let is_tuple = keywords.get("items").is_some_and(Value::is_array);
     if has_old_tuples && is_tuple && !keywords.contains_key("prefixItems") {

@@ -47,6 +47,7 @@ fn check(tool: &ToolSpec, text: &str, expected: Option<usize>) {
 #[test]
 fn a_text_is_a_string_as_soon_as_it_must_be() {
     let (guessed, nullable) = (tool(&[]), tool(&["string", "null"]));
+    let object = tool(&["string", "object"]);
     let ones = "1".repeat(400);
     let zeros = format!("1{}", "0".repeat(400));
     for (text, expected) in [
@@ -101,6 +102,15 @@ fn a_text_is_a_string_as_soon_as_it_must_be() {
     ] {
         check(&nullable, text, expected);
     }
+    for (text, expected) in [
+        ("{\"a\": 1}", None),
+        ("{not an object", None),
+        ("\n5", Some(1)),
+        ("[{}]", Some(1)),
+        ("x{", Some(1)),
+    ] {
+        check(&object, text, expected);
+    }
 }
 
 /// Every short text of the relevant characters: the closed text never contradicts what was streamed.
@@ -110,9 +120,10 @@ fn other_values_are_never_written_as_strings() {
         tool(&[]),
         tool(&["string", "null"]),
         tool(&["string", "null", "boolean", "number"]),
+        tool(&["string", "number", "object"]),
     ];
     let characters = [
-        "-", "0", "1", "9", ".", " ", "\n", "true", "false", "null", "e",
+        "-", "0", "1", "9", ".", " ", "\n", "true", "false", "null", "e", "{}",
     ];
     let mut texts = vec![String::new()];
     let mut count = 0;

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use plaincall_config::settings::{Constrain, Model, Reasoning, Syntax};
-use plaincall_config::{DialectOptions, SyntaxChoice};
+use plaincall_config::{DialectOptions, MarkerPlaces, SyntaxChoice};
 use plaincall_syntax::Dialect;
 
 use crate::status::Failure;
@@ -57,12 +57,13 @@ impl ReplyDialect {
 }
 
 /// The words of a dialect that a model is taught.
-const TAUGHT: [&str; 9] = [
+const TAUGHT: [&str; 10] = [
     "block",
     "emoji",
     "start=",
     "end=",
     "arg=",
+    "anywhere",
     "self-closing",
     "keyed",
     "reasoning=",
@@ -88,6 +89,7 @@ impl FromStr for TaughtDialect {
             start_prefix: options.start_prefix,
             end_prefix: options.end_prefix,
             arg_prefix: options.arg_prefix,
+            markers_anywhere: (options.markers == MarkerPlaces::Anywhere).then_some(true),
             self_closing: options.self_closing.then_some(true),
             keyed: (!further.is_empty()).then_some(true),
             reasoning: reasoning.map(Reasoning::Between),
@@ -115,7 +117,8 @@ pub(crate) struct TeachingOptions {
     /// The dialect that the model is taught: `block` or `emoji`, and options after it, separated by blanks. Default: the
     /// settings of the model, else `block`.
     ///
-    /// The options are `start=`, `end=` and `arg=` for the markers of the block syntax; `self-closing`, which accepts ` /]` as
+    /// The options are `start=`, `end=` and `arg=` for the markers of the block syntax; `anywhere`, which recognizes them anywhere in a
+    /// line; `self-closing`, which accepts ` /]` as
     /// the end of an emoji call without a body; `keyed`, which adds a random key to the markers of each conversation, so that
     /// untrusted text cannot contain a valid call; and `reasoning=OPEN,CLOSE` and `in-reasoning`. A value with blanks is in quotes.
     #[arg(long, value_name = "DIALECT")]
@@ -152,6 +155,14 @@ mod tests {
         let model = taught.apply_to(&Model::default()).unwrap();
         let expected = (Some(Syntax::Emoji), Some(true), Some(true));
         assert_eq!((model.syntax, model.self_closing, model.keyed), expected);
+        let taught: TaughtDialect = "block anywhere".parse().unwrap();
+        let model = taught.apply_to(&model).unwrap();
+        let expected = (Some(Syntax::Block), Some(true), None);
+        let found = (model.syntax, model.markers_anywhere, model.self_closing);
+        assert_eq!(found, expected);
+        let taught: TaughtDialect = "emoji".parse().unwrap();
+        let model = taught.apply_to(&model).unwrap();
+        assert_eq!(model.markers_anywhere, None);
         let taught: TaughtDialect = "reasoning=<t>,</t>".parse().unwrap();
         let model = taught.apply_to(&model).unwrap();
         let expected = (Some(Syntax::Emoji), ["<t>".into(), "</t>".into()]);
@@ -160,7 +171,7 @@ mod tests {
             ("auto", "the options of this dialect are block emoji start="),
             ("key=k1", "unknown option `key=k1`"),
             ("keyd", "did you mean `keyed`?"),
-            ("anywhere", "unknown option `anywhere`"),
+            ("emoji anywhere", "`anywhere` is for the block syntax"),
             ("keyed keyed", "`keyed` is given twice"),
             ("emoji start=<<<", "`start=` is for the block syntax"),
             ("emoj", "did you mean `emoji`?"),

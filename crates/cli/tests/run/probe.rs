@@ -208,6 +208,37 @@ fn self_closing_calls_of_the_emoji_arm() {
 }
 
 #[test]
+fn replies_that_begin_inside_reasoning() {
+    let scene = Scene::new("");
+    let call =
+        "!!!GADGET_START:get_record\n!!!ARG:table\nusers\n!!!ARG:id\nu-1007\n!!!GADGET_END\n";
+    for (thought, expected) in [
+        ("Hm.</think>\n", true),
+        ("<think>Hm.</think>\n", false),
+        ("", false),
+    ] {
+        let replies = [call, ANSWER].map(|text| answer(&format!("{thought}{text}")));
+        let serving = serving(replies.to_vec());
+        let config = format!("[models.a]\nurl = '{}'\n", serving.server.url());
+        fs::write(scene.path("config.toml"), config).unwrap();
+        let fixed = [
+            "a",
+            "--config",
+            "config.toml",
+            "--arms",
+            "block",
+            "--repeat",
+            "1",
+        ];
+        let ended = probe(&scene, &[&fixed[..], &LOOK_UP].concat());
+        let text = format!("{thought:?}: {}{}", ended.stdout, ended.stderr);
+        let has = ended.stdout.contains("\nin_reasoning = true\n");
+        assert_eq!(has, expected, "{text}");
+        assert!(ended.stdout.contains("[models.a]"), "{text}");
+    }
+}
+
+#[test]
 fn a_result_to_share_has_no_secrets() {
     let secret = "sk-topsecret";
     let serving = serving(vec![

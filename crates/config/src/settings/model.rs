@@ -90,6 +90,9 @@ pub struct Model {
     /// The argument marker of the block syntax.
     pub arg_prefix: Option<String>,
 
+    /// Whether markers of the block syntax count anywhere inside a call, not only at the beginning of a line. Default: `false`.
+    pub markers_anywhere: Option<bool>,
+
     /// Whether ` /]` ends a call of the emoji syntax without a body. Default: `false`.
     pub self_closing: Option<bool>,
 
@@ -299,6 +302,10 @@ impl Model {
             Some(true) => dialect.self_closing(),
             _ => dialect,
         };
+        let dialect = match self.markers_anywhere {
+            Some(true) => dialect.markers_anywhere(),
+            _ => dialect,
+        };
         with_markers(
             dialect,
             [&self.start_prefix, &self.end_prefix, &self.arg_prefix],
@@ -341,6 +348,11 @@ impl Model {
             );
             return Some((key, message));
         }
+        if self.markers_anywhere == Some(true) && self.syntax == Some(Syntax::Emoji) {
+            let message =
+                "`markers_anywhere` is for the block syntax, but `syntax` is `emoji`; remove one";
+            return Some(("markers_anywhere", message.to_owned()));
+        }
         if self.self_closing == Some(true) && self.syntax != Some(Syntax::Emoji) {
             let message = "`self_closing` requires `syntax` to be `emoji`";
             return Some(("self_closing", message.to_owned()));
@@ -366,6 +378,7 @@ impl Model {
             arg_prefix: self.arg_prefix.clone(),
             // Sessions that were saved without it mean the same.
             self_closing: self.self_closing.filter(|is_accepted| *is_accepted),
+            markers_anywhere: self.markers_anywhere.filter(|is_accepted| *is_accepted),
             ..Self::default()
         }
     }
@@ -374,7 +387,7 @@ impl Model {
     pub fn taught_as(self, teaching: &Self) -> Self {
         let mut bare = self;
         (bare.start_prefix, bare.end_prefix, bare.arg_prefix) = (None, None, None);
-        bare.self_closing = None;
+        (bare.self_closing, bare.markers_anywhere) = (None, None);
         teaching.clone().over(&bare)
     }
 
@@ -393,6 +406,9 @@ impl Model {
             self_closing: self
                 .self_closing
                 .or_else(|| base.self_closing.filter(|_| !has_own)),
+            markers_anywhere: self
+                .markers_anywhere
+                .or_else(|| base.markers_anywhere.filter(|_| !has_own)),
             reasoning: self.reasoning.or_else(|| base.reasoning.clone()),
             in_reasoning: self.in_reasoning.or(base.in_reasoning),
             keyed: self.keyed.or(base.keyed),

@@ -59,6 +59,11 @@ pub trait ResponseSink {
         false
     }
 
+    /// Returns whether agents that use this API continue a truncated reply. Those of other APIs take its text for the answer.
+    fn is_continued(&self) -> bool {
+        false
+    }
+
     /// Ends the reply with a finish reason.
     fn finish(&mut self, reason: &str);
 
@@ -125,6 +130,10 @@ impl<T: ResponseSink + ?Sized> ResponseSink for Box<T> {
 
     fn can_interleave(&self) -> bool {
         (**self).can_interleave()
+    }
+
+    fn is_continued(&self) -> bool {
+        (**self).is_continued()
     }
 
     fn finish(&mut self, reason: &str) {

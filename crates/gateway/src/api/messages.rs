@@ -1,5 +1,6 @@
 //! Anthropic's Messages.
 
+mod call_id;
 mod complete;
 mod ending;
 mod request;

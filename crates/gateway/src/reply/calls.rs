@@ -6,7 +6,6 @@ use plaincall_call::{Bound, CallError, CallHeader, DecidedCall, ReplyItem, Stop,
 use plaincall_syntax::{Code, Event, EventKind};
 
 use crate::api::encoder::ResponseSink;
-use crate::error::GatewayError;
 use crate::invalid_call_mark::InvalidCallMark;
 use crate::reply::Reply;
 use crate::reply::open_call::{Opened, Streamed};
@@ -36,8 +35,7 @@ impl<O: ResponseSink> Reply<O> {
     pub(super) fn read_calls(&mut self, text: &str) -> Option<Before> {
         let mut items = Vec::new();
         for piece in text.as_bytes().chunks(PIECE) {
-            if self.is_abandoned() {
-                self.fail(abandoned());
+            if self.fails_without_client() {
                 return None;
             }
             items.extend(self.reader.feed(piece));
@@ -229,10 +227,6 @@ impl<O: ResponseSink> Reply<O> {
         }
         self.settle("stop");
     }
-}
-
-pub(super) fn abandoned() -> GatewayError {
-    GatewayError::upstream("the client has disconnected")
 }
 
 #[cfg(all(test, feature = "server"))]

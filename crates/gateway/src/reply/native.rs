@@ -168,7 +168,9 @@ impl<O: ResponseSink> Reply<O> {
                     // The white space around calls is removed with them.
                     self.native.blank.clear();
                     self.native.is_at_edge = true;
-                    self.end_native_calls(false);
+                    if self.plan.streams_arguments() {
+                        self.end_native_calls(false);
+                    }
                     for call in calls {
                         self.send_call(&call.name, &call.arguments);
                         self.counts.calls += 1;
@@ -202,7 +204,8 @@ impl<O: ResponseSink> Reply<O> {
         }) {
             return false;
         }
-        let is_surplus = self.plan.one_call && self.sent + calls.len() as u64 > 1;
+        let others = self.sent + native.pending() as u64;
+        let is_surplus = self.plan.one_call && others + calls.len() as u64 > 1;
         if is_surplus {
             self.native.refused.get_or_insert(Refused::Surplus);
         }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::api::encoder::ResponseSink;
 use crate::error::GatewayError;
 use crate::reply::Reply;
+use crate::reply::open_call::OpenJson;
 use crate::tools::OfferedTools;
 
 /// Beginnings that chat templates put before the name of a tool.
@@ -23,7 +24,7 @@ const MAX_KEPT: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct NativeCalls {
     calls: Vec<NativeCall>,
-    /// The call whose pieces are sent. Pieces of later ones wait for its end.
+    /// The call that is sent next. Pieces of later ones wait for its end.
     open: Option<usize>,
     /// Whether nothing has followed the last piece.
     is_last: bool,
@@ -37,23 +38,14 @@ struct NativeCall {
     /// The model server's id of it.
     id: String,
     name: String,
-    /// The index that the client gets.
+    /// The index that the client gets, once a piece has been sent.
     index: u64,
     arguments: String,
-    end: ObjectEnd,
-    /// The pieces that wait for the end of the call before.
+    json: OpenJson,
+    /// The pieces that have not been sent.
     waiting: Vec<ToolCall<'static>>,
     /// A later piece with the same name and no arguments: it repeats the beginning, or it is that of another call.
     repeated: Option<ToolCall<'static>>,
-}
-
-/// Finds the end of a JSON object in its pieces.
-#[derive(Clone, Copy, Debug, Default)]
-struct ObjectEnd {
-    depth: usize,
-    is_in_string: bool,
-    is_escaped: bool,
-    is_complete: bool,
 }
 
 /// The meaning of a piece.
@@ -62,25 +54,6 @@ enum PieceOf {
     Call(usize),
     /// The call with this place, whose beginning it repeats.
     Repeated(usize),
-}
-
-impl ObjectEnd {
-    fn feed(&mut self, piece: &str) {
-        for byte in piece.bytes() {
-            match byte {
-                _ if self.is_complete => return,
-                _ if self.is_escaped => self.is_escaped = false,
-                b'\\' => self.is_escaped = self.is_in_string,
-                b'"' => self.is_in_string = !self.is_in_string,
-                b'{' | b'[' if !self.is_in_string => self.depth += 1,
-                b'}' | b']' if !self.is_in_string => {
-                    self.depth = self.depth.saturating_sub(1);
-                    self.is_complete = self.depth == 0;
-                }
-                _ => {}
-            }
-        }
-    }
 }
 
 impl NativeCalls {
@@ -96,9 +69,16 @@ impl NativeCalls {
             .is_some_and(|call| !call.waiting.is_empty())
     }
 
-    /// Returns whether a call waits for the end of the open one.
-    fn has_next(&self) -> bool {
-        self.open.is_some_and(|open| open + 1 < self.calls.len())
+    /// Returns the number of calls that have not ended.
+    pub(super) fn pending(&self) -> usize {
+        self.open.map_or(0, |open| self.calls.len() - open)
+    }
+
+    /// Returns whether the open call has no arguments, although those of a later one are complete: it gets none.
+    fn lacks_arguments(&self) -> bool {
+        let mut pending = self.calls.iter().skip(self.open.unwrap_or_default());
+        let is_empty = pending.next().is_some_and(|call| call.arguments.is_empty());
+        is_empty && pending.any(|call| call.json.is_complete)
     }
 
     /// Returns whether the model server has made a call of this tool with these arguments.
@@ -125,10 +105,10 @@ impl NativeCalls {
             "" => call.repeated.is_some() && has_arguments,
             _ if !id.is_empty() && id != call.id => true,
             _ if piece.index.is_none() && id.is_empty() => true,
-            name if call.end.is_complete && name == call.name && !has_arguments => {
+            name if call.json.is_complete && name == call.name && !has_arguments => {
                 return PieceOf::Repeated(place);
             }
-            _ => call.end.is_complete,
+            _ => call.json.is_complete,
         };
         if is_new {
             PieceOf::NewCall
@@ -178,14 +158,12 @@ impl<O: ResponseSink> Reply<O> {
             given: piece.index,
             id: id.clone().into_owned(),
             name: name.clone(),
-            index: self.sent,
+            index: 0,
             arguments: String::new(),
-            end: ObjectEnd::default(),
+            json: OpenJson::default(),
             waiting: Vec::new(),
             repeated: None,
         });
-        self.sent += 1;
-        self.counts.native_calls += 1;
         self.ids.is_short = false;
         piece.id = Some(if is_new { id } else { self.ids.next().into() });
         piece.kind.get_or_insert_with(|| "function".into());
@@ -208,46 +186,63 @@ impl<O: ResponseSink> Reply<O> {
         };
         let is_none = call.arguments.is_empty() && matches!(text.trim(), "" | "null" | "\"\"");
         let text = if is_none { Cow::default() } else { text };
-        call.end.feed(&text);
+        call.json.follow(&text);
         if call.arguments.len() + text.len() <= MAX_KEPT {
             call.arguments.push_str(&text);
         } else {
             // It equals no call that arrives as text.
             call.arguments = String::from('…');
         }
-        let (index, call_is_complete) = (call.index, call.end.is_complete);
         piece.function.get_or_insert_default().arguments = Some(CallArguments::Text(text));
-        if is_first && (self.is_whole || self.has_complete_call()) {
-            self.end_native_call();
-        }
-        let native = &mut self.native.calls;
         match native.open {
             None if is_first => native.open = Some(place),
-            Some(open) if open == place => {}
-            Some(open) if open < place => {
-                if let Some(call) = native.calls.get_mut(place) {
-                    call.waiting.push(piece.into_owned());
-                }
-                return;
-            }
+            Some(open) if open <= place => {}
             // The call has ended.
-            _ if call_is_complete || piece.arguments().trim().is_empty() => return,
+            _ if call.json.is_complete || piece.arguments().trim().is_empty() => return,
             _ => {
                 let message = "the model server continued a call after other content";
                 self.fail(GatewayError::upstream(message));
                 return;
             }
         }
-        self.out.native_call(index, is_first, &piece);
-        while self.has_complete_call() && self.native.calls.has_next() {
+        if native.open == Some(place) && self.plan.streams_arguments() {
+            self.send_native_piece(place, &piece);
+        } else {
+            call.waiting.push(piece.into_owned());
+        }
+        while self.native.calls.pending() > 1
+            && (self.is_whole || self.has_complete_call() || self.native.calls.lacks_arguments())
+        {
             self.end_native_call();
+        }
+    }
+
+    /// Sends a piece of the call with this place.
+    fn send_native_piece(&mut self, place: usize, piece: &ToolCall<'_>) {
+        let Some(call) = self.native.calls.calls.get_mut(place) else {
+            return;
+        };
+        let is_first = piece.kind.is_some();
+        if is_first {
+            call.index = self.sent;
+            self.sent += 1;
+            self.counts.native_calls += 1;
+        }
+        self.out.native_call(call.index, is_first, piece);
+    }
+
+    fn send_waiting(&mut self, place: usize) {
+        let call = self.native.calls.calls.get_mut(place);
+        let waiting = call.map(|call| std::mem::take(&mut call.waiting));
+        for piece in waiting.iter().flatten() {
+            self.send_native_piece(place, piece);
         }
     }
 
     fn has_complete_call(&self) -> bool {
         let open = self.native.calls.open;
         let call = open.and_then(|open| self.native.calls.calls.get(open));
-        call.is_some_and(|call| call.end.is_complete)
+        call.is_some_and(|call| call.json.is_complete)
     }
 
     /// Ends the open call before something else, if its arguments are complete. Otherwise the rest of them may follow.
@@ -258,40 +253,50 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    /// Ends the open call, and sends the pieces of the next one.
+    /// Ends the open call. The next one can be sent.
     fn end_native_call(&mut self) {
-        let native = &mut self.native.calls;
-        let Some(open) = native.open.take() else {
+        let Some(open) = self.native.calls.open.take() else {
             return;
         };
-        if let Some(call) = native
-            .calls
-            .get(open)
-            .filter(|call| call.arguments.is_empty())
-        {
+        self.send_waiting(open);
+        let calls = &self.native.calls.calls;
+        if let Some(call) = calls.get(open).filter(|call| call.arguments.is_empty()) {
             self.out.arguments(call.index, "{}");
         }
         self.out.end_call();
         let next = open + 1;
-        let Some(call) = native.calls.get_mut(next) else {
-            return;
-        };
-        native.open = Some(next);
-        for (number, piece) in std::mem::take(&mut call.waiting).iter().enumerate() {
-            self.out.native_call(call.index, number == 0, piece);
+        if next < calls.len() {
+            self.native.calls.open = Some(next);
+            if self.plan.streams_arguments() {
+                self.send_waiting(next);
+            }
         }
     }
 
-    /// Ends all calls of the model server. A call without arguments gets `{}`, except the last one if it may be truncated.
+    /// Ends all calls of the model server. A call without arguments gets `{}`. If the reply is truncated, calls whose arguments have
+    /// begun and are not complete are not sent, nor is a call without arguments, unless those of a later one have begun.
     pub(super) fn end_native_calls(&mut self, is_truncated: bool) {
-        let count = self.native.calls.calls.len();
-        let is_kept = |place: usize| is_truncated && place + 1 == count;
         while let Some(open) = self.native.calls.open {
-            if is_kept(open) {
-                self.native.calls.open = None;
-                return self.out.end_call();
+            let is_last = self.native.calls.pending() == 1;
+            let mut pending = self.native.calls.calls.iter().skip(open);
+            let call = pending.next().filter(|call| {
+                let has_none =
+                    call.arguments.is_empty() && pending.any(|one| !one.arguments.is_empty());
+                is_truncated && !has_none && !call.json.is_complete
+            });
+            let Some(call) = call else {
+                self.end_native_call();
+                continue;
+            };
+            if call.waiting.is_empty() {
+                // It was sent while it was written.
+                self.out.arguments(call.index, call.json.invalid_end());
+                self.out.end_call();
             }
-            self.end_native_call();
+            self.round.has_truncated_call = true;
+            self.counts.truncated_calls += 1;
+            let next = open + 1;
+            self.native.calls.open = (!is_last).then_some(next);
         }
     }
 }

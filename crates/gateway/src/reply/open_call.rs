@@ -22,7 +22,7 @@ pub(super) struct Streamed {
     index: u64,
     /// Writes the JSON text of the arguments; `None` if the call is known to be invalid.
     stream: Option<JsonStream<ToolSpec>>,
-    invalidator: Invalidator,
+    json: OpenJson,
     /// Text that has not been sent yet.
     delta: String,
 }
@@ -33,7 +33,7 @@ impl Streamed {
         Self {
             index,
             stream: tool.map(|tool| JsonStream::new(tool.clone(), Limits::for_running())),
-            invalidator: Invalidator::default(),
+            json: OpenJson::default(),
             delta: String::new(),
         }
     }
@@ -55,33 +55,34 @@ impl Streamed {
             _ => false,
         };
         if !is_closed {
-            self.invalidator.follow(&self.delta);
-            self.delta.push_str(self.invalidator.end());
+            self.json.follow(&self.delta);
+            self.delta.push_str(self.json.invalid_end());
         }
         is_closed
     }
 
     pub(super) fn flush(&mut self, out: &mut dyn ResponseSink) {
         if !self.delta.is_empty() {
-            self.invalidator.follow(&self.delta);
+            self.json.follow(&self.delta);
             out.arguments(self.index, &self.delta);
             self.delta.clear();
         }
     }
 }
 
-/// Tracks a JSON text that is written in pieces, so that its end can be made unparsable. Some clients close open brackets to show
-/// partial arguments; a mismatched bracket stops these too.
+/// Tracks a JSON text that is written in pieces: whether an object or a list is complete, and how its end can be made unparsable.
+/// Some clients close open brackets to show partial arguments; a mismatched bracket stops these too.
 #[derive(Clone, Debug, Default)]
-struct Invalidator {
+pub(super) struct OpenJson {
     /// The open brackets, outermost first.
     open: Vec<u8>,
     is_in_string: bool,
     is_escaped: bool,
+    pub(super) is_complete: bool,
 }
 
-impl Invalidator {
-    fn follow(&mut self, piece: &str) {
+impl OpenJson {
+    pub(super) fn follow(&mut self, piece: &str) {
         for byte in piece.bytes() {
             match (self.is_in_string, byte) {
                 (true, _) if self.is_escaped => self.is_escaped = false,
@@ -91,19 +92,23 @@ impl Invalidator {
                 (false, b'{' | b'[') => self.open.push(byte),
                 (false, b'}' | b']') => {
                     self.open.pop();
+                    self.is_complete |= self.open.is_empty();
                 }
                 _ => {}
             }
         }
     }
 
-    fn end(&self) -> &'static str {
-        match (self.open.last(), self.is_in_string) {
-            (None, _) => "{]",
-            (Some(b'['), true) => "\"}",
-            (Some(_), true) => "\"]",
-            (Some(b'['), false) => "}",
-            (Some(_), false) => "]",
+    pub(super) fn invalid_end(&self) -> &'static str {
+        let is_list = self.open.last() == Some(&b'[');
+        match (self.is_in_string, is_list) {
+            _ if self.open.is_empty() => "{]",
+            (true, true) if self.is_escaped => "\\\"}",
+            (true, false) if self.is_escaped => "\\\"]",
+            (true, true) => "\"}",
+            (true, false) => "\"]",
+            (false, true) => "}",
+            (false, false) => "]",
         }
     }
 }

@@ -133,7 +133,12 @@ fn merge<'r>(last: &mut Message<'r>, separator: &str, message: Message<'r>) {
             (Some(_), None) => {}
         }
     }
-    last.name = last.name.take().or(message.name);
+    if is_system(last) && last.name != message.name {
+        // It would be the name of all texts.
+        last.name = None;
+    } else {
+        last.name = last.name.take().or(message.name);
+    }
     last.tool_calls = last.tool_calls.take().or(message.tool_calls);
     for (name, value) in message.unknown.iter() {
         if last.unknown.get(name).is_none() {
@@ -217,6 +222,9 @@ impl<'r> ModelMessages<'r> {
         }
         if writer.is_some() {
             message.role = Some("user".into());
+        }
+        if writer == Some(Writer::System) {
+            message.name = None;
         }
         match (self.messages.last_mut(), before) {
             (Some(last), Some(before))

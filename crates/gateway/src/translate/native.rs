@@ -18,7 +18,8 @@ use crate::translate::client_texts::Texts;
 use crate::translate::instructions::describe_format;
 use crate::translate::message_order::{ModelMessages, Writer, ordered};
 use crate::translate::{
-    IS_ERROR, TOOL_REFERENCE, Translation, add_instruction, ids, plain_plan, text_part,
+    IS_ERROR, TOOL_REFERENCE, Translation, add_instruction, argument_mode, ids, plain_plan,
+    text_part,
 };
 
 /// Plans the reply to a request that is sent unchanged. A request whose reply can have no call as text, or needs its text as
@@ -49,6 +50,7 @@ pub(super) fn native<'r>(
     // The model is asked once more; what it writes then is text.
     plan.repair_rounds = settings.repair_rounds.min(1);
     plan.one_call = request.parallel_tool_calls == Some(false);
+    plan.arguments = argument_mode(&request, &plan.offer, settings);
     plan.untrusted = Texts::of(&request).into_untrusted().into();
     plan.taken = ids(&request);
     Ok(Translation::Changed {
@@ -87,11 +89,7 @@ pub(crate) fn complete(
     }
     let choose = request.tool_choice.as_ref().map(ToolChoice::choose);
     let may_call = choose != Some(Choose::None);
-    let is_required = choose.is_some_and(|choose| match choose {
-        Choose::Required | Choose::Named(_) => true,
-        Choose::Allowed { is_required, .. } => is_required,
-        _ => false,
-    });
+    let is_required = choose.is_some_and(|choose| choose.is_required());
     if functions.is_empty() {
         if is_required {
             let message = "`tool_choice` requires a call, but none of `tools` can be sent to the model server";

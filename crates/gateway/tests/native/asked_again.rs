@@ -259,8 +259,18 @@ fn the_first_reply_is_the_answer_if_the_second_request_fails() {
     // A call that was sent cannot be taken back.
     let call = String::from_utf8(native_call()).unwrap();
     let call = call.split_inclusive("\n\n").take(2).collect::<String>();
-    let (recorded, _) = play(&json!({}), &[text(INVALID), call.into_bytes()]);
-    assert!(recorded.error.is_some(), "{recorded:?}");
+    for (next, is_sent) in [
+        ("", false),
+        (
+            "data: {\"choices\": [{\"delta\": {\"content\": \"So.\"}}]}\n\n",
+            true,
+        ),
+    ] {
+        let second = format!("{call}{next}");
+        let (recorded, _) = play(&json!({}), &[text(INVALID), second.into_bytes()]);
+        assert_eq!(recorded.error.is_some(), is_sent, "{recorded:?}");
+        assert_eq!(recorded.calls.len(), usize::from(is_sent));
+    }
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plaincall_gateway::translation::{Ask, ClientApi};
+use plaincall_gateway::translation::{Adapter, Ask, ClientApi};
+use plaincall_gateway::{ArgumentMode, Secret};
 use plaincall_wire::sse::Decoder;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::native::model::{ask, asked, completion, fed, stream};
+use crate::native::model::{ask, asked, completion, fed, native, stream};
 use crate::replies::model::request;
 
 fn call(index: u64, id: &str, name: &str, arguments: &str) -> Value {
@@ -202,5 +203,57 @@ fn each_element_of_a_whole_answer_is_a_call() {
         let ids: BTreeSet<&str> = ids.collect();
         assert_eq!(ids.len(), 3, "{found:?}");
         assert!(id.is_empty() || found[0]["id"] == id);
+    }
+}
+
+/// Pieces of a call are sent once it is complete, or as they arrive.
+#[test]
+fn pieces_of_calls() {
+    let end = |reason: &str| {
+        format!("data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"{reason}\"}}]}}\n\n")
+    };
+    let data = |delta: &Value| format!("data: {}\n\n", json!({"choices": [{"delta": delta}]}));
+    let parts = [
+        data(&call(0, "a", "now", "")),
+        data(&call(1, "b", "add", "{\"a\":")),
+        data(&piece(1, "5}")),
+        data(&call(2, "c", "add", "{\"a\": \"x\\")),
+        end("length"),
+    ];
+    let checked = [
+        vec![],
+        vec![],
+        vec!["", "{}"],
+        vec!["{\"a\":", "5}"],
+        vec!["length"],
+    ];
+    let streamed = [
+        vec![""],
+        vec![],
+        vec!["{}", "{\"a\":", "5}"],
+        vec!["{\"a\": \"x\\"],
+        vec!["\\\"]", "length"],
+    ];
+    for (mode, expected) in [
+        (ArgumentMode::Checked, checked),
+        (ArgumentMode::Stream, streamed),
+    ] {
+        let mut settings = native();
+        settings.arguments = mode;
+        let adapter = Adapter::new(Secret::new("secret"), settings);
+        let mut asked = crate::apis::asked(&adapter, ClientApi::Chat, &request(&json!({})));
+        for (part, expected) in parts.iter().zip(expected) {
+            asked.feed(part.as_bytes());
+            let bytes = String::from_utf8(asked.take()).unwrap();
+            let found = bytes.lines().filter_map(|line| {
+                let chunk: Value = serde_json::from_str(line.strip_prefix("data: ")?).unwrap();
+                let choice = &chunk["choices"][0];
+                let arguments = &choice["delta"]["tool_calls"][0]["function"]["arguments"];
+                let text = arguments.as_str().or(choice["finish_reason"].as_str());
+                text.map(str::to_owned)
+            });
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{mode:?}: {part}");
+        }
+        assert_eq!(asked.counts().truncated_calls, 1);
     }
 }

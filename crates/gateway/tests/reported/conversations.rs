@@ -153,7 +153,7 @@ const FACTS: &[Fact] = &[
 ];
 
 /// A conversation as a request of an API.
-fn request(api: ClientApi, sent: &[&str]) -> Value {
+pub(super) fn request(api: ClientApi, sent: &[&str]) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     for line in sent {
         let (role, text) = line.split_once(": ").unwrap_or((line, ""));
@@ -315,4 +315,36 @@ fn the_line_of_the_system_in_parts() {
     let body = json!({"model": "m", "input": [{"role": "user", "content": parts}]});
     let found = upstream(&native(), ClientApi::Responses, &body);
     assert_eq!(found, ["user: The system writes\\: The system writes\\:"]);
+}
+
+/// The name of a system message is not that of other texts.
+#[test]
+fn names_of_system_messages() {
+    let message = |role: &str, name: Option<&str>, text: &str| {
+        let mut message = json!({"role": role, "content": text});
+        if let Some(name) = name {
+            message["name"] = json!(name);
+        }
+        message
+    };
+    for (names, expected) in [
+        ([Some("rules"), None, Some("example")], None),
+        ([Some("rules"), Some("rules"), None], Some("rules")),
+        ([None, Some("rules"), None], None),
+    ] {
+        let [first, second, third] = names;
+        let mut body = request(ClientApi::Chat, &[]);
+        body["messages"] = json!([
+            message("system", first, "A"),
+            message("system", second, "B"),
+            message("user", Some("ann"), "Hi."),
+            message("system", third, "C")
+        ]);
+        let adapter = Adapter::new(Secret::new("secret"), ModelSettings::default());
+        let asked = crate::apis::asked(&adapter, ClientApi::Chat, &body);
+        let sent: Value = serde_json::from_slice(asked.body()).unwrap();
+        let found = [0, 1].map(|index| sent["messages"][index]["name"].as_str());
+        assert_eq!(found, [expected, Some("ann")], "{names:?}");
+        assert_eq!(sent["messages"].as_array().unwrap().len(), 2);
+    }
 }

@@ -84,6 +84,35 @@ const FACTS: &[Fact] = &[
         is_whole: true,
     },
     Fact {
+        reported: "numbers as ids, and texts as indexes",
+        deltas: &[
+            r#"json {"index":"0","id":7,"type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}"#,
+            r#"json {"index":"1","id":-8,"function":{"name":"now","arguments":{}}}"#,
+        ],
+        calls: &[r#"add {"a":1}"#, "now {}"],
+        is_whole: true,
+    },
+    Fact {
+        reported: "the same in pieces",
+        deltas: &[
+            r#"json {"index":"0","id":7,"function":{"name":"add"}}"#,
+            r#"json {"index":"1","id":8,"function":{"name":"now"}}"#,
+            r#"json {"index":"0","function":{"arguments":"{\"a\":1}"}}"#,
+            r#"json {"index":"1.0","id":{},"function":{"arguments":"{}"}}"#,
+        ],
+        calls: &[r#"add {"a":1}"#, "now {}"],
+        is_whole: false,
+    },
+    Fact {
+        reported: "ids of Kimi",
+        deltas: &[
+            r#"json {"index":0,"id":"functions.add:0","function":{"name":"add","arguments":"{\"a\":1}"}}"#,
+            r#"json {"index":1,"id":"functions.now:1","function":{"name":"now","arguments":"{}"}}"#,
+        ],
+        calls: &[r#"add {"a":1}"#, "now {}"],
+        is_whole: true,
+    },
+    Fact {
         reported: "older servers",
         deltas: &[r#"old {"name": "add", "arguments": "{\"a\":1}"}"#],
         calls: &[r#"add {"a":1}"#],
@@ -181,6 +210,9 @@ fn delta(line: &str) -> Value {
     match first {
         "text" => return json!({"content": rest}),
         "thought" => return json!({"reasoning_content": rest}),
+        "json" => {
+            return json!({"tool_calls": [serde_json::from_str::<Value>(rest).unwrap()]});
+        }
         "old" => return json!({"function_call": serde_json::from_str::<Value>(rest).unwrap()}),
         _ => {}
     }
@@ -229,6 +261,9 @@ fn check(fact: &Fact, api: ClientApi, recorded: &Recorded) {
     let ids: BTreeSet<&str> = recorded.calls.iter().map(|call| &*call.id).collect();
     assert_eq!(ids.len(), calls.len(), "{api:?}: {}", fact.reported);
     assert!(!ids.contains(""), "{api:?}: {}", fact.reported);
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let are_valid = ids.iter().all(|id| id.bytes().all(is_valid));
+    assert!(are_valid || api != ClientApi::Messages, "{ids:?}");
 }
 
 #[test]
@@ -260,5 +295,31 @@ fn whole() {
         for api in ALL {
             check(fact, api, &client_reply(api, false, &answer));
         }
+    }
+}
+
+/// The model server gets its own ids back.
+#[test]
+fn ids_come_back() {
+    for id in ["functions.now:0", "call_1", "id_x_2e"] {
+        let call =
+            json!({"id": id, "type": "function", "function": {"name": "now", "arguments": "{}"}});
+        let answer = completion(&json!({"role": "assistant", "tool_calls": [call]}), "stop");
+        let recorded = client_reply(ClientApi::Messages, false, &answer);
+        let given = &recorded.calls[0].id;
+        let mut body = request(ClientApi::Messages, &json!({"stream": false}));
+        let messages = body["messages"].as_array_mut().unwrap();
+        messages.push(json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": given, "name": "now", "input": {}}]}));
+        messages.push(json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": given, "content": "noon"}]}));
+        let adapter = Adapter::new(Secret::new("secret"), native());
+        let asked = asked(&adapter, ClientApi::Messages, &body);
+        let sent: Value = serde_json::from_slice(asked.body()).unwrap();
+        let [.., turn, result] = sent["messages"].as_array().unwrap().as_slice() else {
+            panic!("{sent}");
+        };
+        let found = (&turn["tool_calls"][0]["id"], &result["tool_call_id"]);
+        assert_eq!(found, (&json!(id), &json!(id)));
     }
 }

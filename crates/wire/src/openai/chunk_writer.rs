@@ -169,10 +169,14 @@ impl ChunkWriter {
         self.end(None, out);
     }
 
-    /// Writes a piece of a call as another server wrote it, with this index.
+    /// Writes a piece of a call as another server wrote it, with this index and without fields that are `null`.
     pub fn call_piece(&mut self, index: u64, piece: &ToolCall<'_>, out: &mut Vec<u8>) {
         let mut piece = piece.clone();
         piece.index = Some(index);
+        piece.unknown.forget_nulls();
+        if let Some(function) = &mut piece.function {
+            function.unknown.forget_nulls();
+        }
         self.begin(out);
         out.extend_from_slice(b"\"tool_calls\":[");
         one_line(out, |out| write_to(&piece, out));

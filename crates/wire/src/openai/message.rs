@@ -7,7 +7,7 @@ use serde::de::{Deserializer, Error};
 
 use super::content::Content;
 use crate::ToJson;
-use crate::field::Field;
+use crate::field::{Field, Loose};
 use crate::json::Json;
 
 object! {
@@ -28,15 +28,15 @@ object! {
         /// The calls of an assistant.
         "tool_calls" tool_calls: Option<Vec<ToolCall<'a>>>,
         /// The id of the call, in a message with the role `tool`.
-        "tool_call_id" tool_call_id: Option<Cow<'a, str>>,
+        "tool_call_id" tool_call_id: Option<Cow<'a, str>> as Loose<'a>,
     }
 
     /// A call of a tool: complete in a message; a piece of one in a stream.
     pub struct ToolCall<'a> {
-        /// The index of the call, in streams. Some servers omit it.
-        "index" index: Option<u64>,
-        /// The id, which the result refers to.
-        "id" id: Option<Cow<'a, str>>,
+        /// The index of the call, in streams. Some servers omit it, or write it as a text.
+        "index" index: Option<u64> as Loose<'a>,
+        /// The id, which the result refers to. Some servers write it as a number.
+        "id" id: Option<Cow<'a, str>> as Loose<'a>,
         /// The kind: `function`, or `custom`, whose fields are in `unknown`.
         "type" kind: Option<Cow<'a, str>>,
         /// The called function.

@@ -89,6 +89,17 @@ pub enum Choose<'c> {
     Other,
 }
 
+impl Choose<'_> {
+    /// Returns whether a reply must contain a call.
+    pub fn is_required(&self) -> bool {
+        match self {
+            Self::Required | Self::Named(_) => true,
+            Self::Allowed { is_required, .. } => *is_required,
+            Self::None | Self::Auto | Self::Other => false,
+        }
+    }
+}
+
 impl ToolChoice<'_> {
     /// Returns its meaning.
     pub fn choose(&self) -> Choose<'_> {

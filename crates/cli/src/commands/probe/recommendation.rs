@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use plaincall_config::settings::{Api, Constrain, FilePath, Model, Syntax, read_settings};
-use plaincall_probe::{Arm, ArmReport, Report, Verdict};
+use plaincall_probe::{Arm, ArmReport, Author, Report, Verdict};
 use toml_edit::{DocumentMut, Item, Table};
 
 use crate::commands::probe::subject::Subject;
@@ -15,7 +15,13 @@ use crate::replacement::replace;
 use crate::status::{Failure, print_note};
 
 /// The keys that must not remain when the syntax changes.
-const OF_ONE_SYNTAX: [&str; 4] = ["start_prefix", "end_prefix", "arg_prefix", "self_closing"];
+const OF_ONE_SYNTAX: [&str; 5] = [
+    "start_prefix",
+    "end_prefix",
+    "arg_prefix",
+    "markers_anywhere",
+    "self_closing",
+];
 /// The number of few-shot examples that is recommended.
 const EXAMPLES: u32 = 8;
 /// The most failures that are listed.
@@ -88,7 +94,13 @@ pub(super) fn recommendation(report: &Report, subject: &Subject, repetitions: u3
         text,
         "\nConfiguration for {}{which}:\n\n{}",
         arm.name,
-        configuration(dialect(arm, best, subject), subject)
+        configuration(
+            Model {
+                in_reasoning: begins_in_reasoning(report, &best.arm, subject).then_some(true),
+                ..dialect(arm, best, subject)
+            },
+            subject
+        )
     );
     text
 }
@@ -140,6 +152,25 @@ fn failures(report: &Report, arm: &str) -> String {
         lines.push(format!("  and {others} more; `--html FILE` shows all\n"));
     }
     format!("\nFailures with {arm}:\n{}", lines.concat())
+}
+
+/// Returns whether most replies begin inside the reasoning: its end has no beginning. In code, it is a subject.
+fn begins_in_reasoning(report: &Report, arm: &str, subject: &Subject) -> bool {
+    let Some([open, close]) = subject.entry.reasoning() else {
+        return false;
+    };
+    let attempts = report.attempts.iter().filter(|attempt| attempt.arm == arm);
+    let entries = attempts.flat_map(|attempt| &attempt.transcript);
+    let replies = entries.filter(|entry| entry.author == Author::Model);
+    let (mut all, mut unmatched) = (0, 0);
+    for reply in replies {
+        let before = reply.text.split_once(&close).map(|(before, _)| before);
+        let is_unmatched =
+            before.is_some_and(|before| !before.contains(&open) && !before.contains('`'));
+        all += 1;
+        unmatched += u32::from(is_unmatched);
+    }
+    unmatched * 2 > all
 }
 
 /// The settings of the syntax of this arm.

@@ -5,6 +5,7 @@ use plaincall_wire::anthropic::{ContentBlock, MessageResponse};
 use plaincall_wire::openai::{ChatCompletion, ReasoningField, Usage};
 
 use crate::api::encoder::{Encoder, ResponseSink};
+use crate::api::messages::call_id;
 use crate::api::messages::ending::Ending;
 use crate::error::GatewayError;
 
@@ -93,7 +94,7 @@ impl ResponseSink for CompleteMessage {
 
     fn call(&mut self, _index: u64, id: &str, name: &str) {
         self.blocks.push(Block::ToolUse {
-            id: id.to_owned(),
+            id: call_id::for_client(id).into_owned(),
             name: name.to_owned(),
             input: String::new(),
         });
@@ -103,6 +104,10 @@ impl ResponseSink for CompleteMessage {
         if let Some(Block::ToolUse { input, .. }) = self.blocks.last_mut() {
             input.push_str(piece);
         }
+    }
+
+    fn is_continued(&self) -> bool {
+        true
     }
 
     fn finish(&mut self, reason: &str) {

@@ -5,7 +5,7 @@ use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ReasoningField
 
 use crate::api::encoder::{Encoder, ResponseSink, model_name};
 use crate::api::messages::ending::Ending;
-use crate::api::messages::error_object;
+use crate::api::messages::{call_id, error_object};
 use crate::error::GatewayError;
 
 /// Writes a reply as events.
@@ -79,11 +79,16 @@ impl ResponseSink for StreamedMessage {
     }
 
     fn call(&mut self, _index: u64, id: &str, name: &str) {
-        self.write(|writer, out| writer.tool_use(id, name, out));
+        let id = call_id::for_client(id);
+        self.write(|writer, out| writer.tool_use(&id, name, out));
     }
 
     fn arguments(&mut self, _index: u64, piece: &str) {
         self.write(|writer, out| writer.input_json(piece, out));
+    }
+
+    fn is_continued(&self) -> bool {
+        true
     }
 
     fn finish(&mut self, reason: &str) {

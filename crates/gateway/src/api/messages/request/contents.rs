@@ -7,6 +7,7 @@ use plaincall_wire::anthropic::{Content, ContentBlock, Source};
 use plaincall_wire::openai::{self, ContentPart, Message, ToolCall};
 use serde_json::json;
 
+use crate::api::messages::call_id;
 use crate::api::messages::request::InvalidBlock;
 use crate::translate::{IS_ERROR, TOOL_REFERENCE, text_part};
 
@@ -84,7 +85,7 @@ fn turn(blocks: Vec<ContentBlock<'_>>) -> Message<'_> {
                 let input = block
                     .input
                     .map_or_else(|| "{}".into(), |input| input.text().to_owned());
-                let (id, name) = (block.id, block.name);
+                let (id, name) = (block.id.map(call_id::for_server), block.name);
                 calls.push(ToolCall::new(
                     id.unwrap_or_default(),
                     name.unwrap_or_default(),
@@ -119,7 +120,7 @@ fn result(block: ContentBlock<'_>) -> Result<Message<'_>, String> {
         }
     };
     let mut message = Message::new("tool", content);
-    message.tool_call_id = block.tool_use_id;
+    message.tool_call_id = block.tool_use_id.map(call_id::for_server);
     if block.is_error == Some(true) {
         message.unknown.set(IS_ERROR, Json::new(&true));
     }
