@@ -1,7 +1,7 @@
 //! The arguments of a call in events, and the arguments of a submitted call.
 
 use plaincall_call::{
-    Arguments, CallError, Limits, ToolSpec, bind_arguments, render::flatten_call,
+    Arguments, CallError, Limits, ToolSpec, bind_arguments, bind_object, render::flatten_call,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -56,29 +56,38 @@ impl SubmittedArguments {
     /// # Errors
     /// Returns a message for the model.
     pub(crate) fn bind(&self, tool: &ToolSpec, limits: &Limits) -> Result<Arguments, String> {
-        let flat;
-        let pairs = match self {
-            Self::Json(Value::Object(object)) => {
-                flat = flatten_call(object, tool).map_err(|problem| wrong(&problem))?;
-                &flat
-            }
+        let arguments = match self {
+            Self::Json(Value::Object(object)) => bind_object(tool, object)
+                .map_err(|problems| CallError::Arguments(problems).to_string())?,
             Self::Json(_) => {
                 return Err(wrong(&format!(
                     "expected a JSON object, nested at most {DEEPEST} deep"
                 )));
             }
-            Self::Texts(texts) => &texts.0,
+            Self::Texts(texts) => bind_pairs(tool, &texts.0, limits)?,
         };
-        if pairs.len() > limits.arguments {
+        if arguments.len() > limits.arguments {
             let most = limits.arguments;
             return Err(wrong(&format!("a call has at most {most} arguments")));
         }
-        for (pointer, text) in pairs {
-            if let Some(most) = limits.value_bytes.filter(|most| text.len() > *most) {
-                return Err(wrong(&format!("`{pointer}` has more than {most} bytes")));
-            }
+        let most = limits.value_bytes.unwrap_or(usize::MAX);
+        if let Some(long) = arguments.iter().find(|one| one.text.len() > most) {
+            let pointer = long.pointer;
+            return Err(wrong(&format!("`{pointer}` has more than {most} bytes")));
         }
-        bind_pairs(tool, pairs, limits)
+        Ok(arguments)
+    }
+
+    /// Returns the arguments of an edit by a person. A log has their texts, so the texts must mean the same values.
+    ///
+    /// # Errors
+    /// Returns a message for the model.
+    pub(crate) fn bind_edit(arguments: &Value, tool: &ToolSpec) -> Result<Arguments, String> {
+        let object = arguments.as_object();
+        let object = object.ok_or_else(|| wrong("expected a JSON object"))?;
+        let pairs = flatten_call(object, tool).map_err(|problem| wrong(&problem))?;
+        // The limits of calls do not apply to a person.
+        bind_pairs(tool, &pairs, &Limits::default())
     }
 }
 

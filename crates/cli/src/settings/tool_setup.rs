@@ -234,10 +234,19 @@ impl Configuration {
         for failure in servers.failures() {
             print_note(&format!("{failure}; its tools are not available"));
         }
+        for note in servers.notes() {
+            print_note(&note.to_string());
+        }
         for skipped in servers.skipped() {
             let (tool, server, reason) = (&skipped.tool, &skipped.server, &skipped.reason);
-            let text = format!("skipped the tool `{tool}` of the MCP server `{server}`");
-            print_note(&format!("{text}: {reason}"));
+            let begin = if skipped.is_dropped {
+                "skipped"
+            } else {
+                "relaxed the definition of"
+            };
+            print_note(&format!(
+                "{begin} the tool `{tool}` of the MCP server `{server}`: {reason}"
+            ));
         }
         Ok(Some(servers))
     }
