@@ -1,7 +1,8 @@
 //! The arguments of a call in events, and the arguments of a submitted call.
 
 use plaincall_call::{
-    Arguments, CallError, Limits, ToolSpec, bind_arguments, bind_object, render::flatten_call,
+    Arguments, CallError, Limits, ToolSpec, bind_arguments, bind_object, pointers::escape,
+    render::flatten_call,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -56,26 +57,26 @@ impl SubmittedArguments {
     /// # Errors
     /// Returns a message for the model.
     pub(crate) fn bind(&self, tool: &ToolSpec, limits: &Limits) -> Result<Arguments, String> {
-        let arguments = match self {
-            Self::Json(Value::Object(object)) => bind_object(tool, object)
-                .map_err(|problems| CallError::Arguments(problems).to_string())?,
-            Self::Json(_) => {
-                return Err(wrong(&format!(
-                    "expected a JSON object, nested at most {DEEPEST} deep"
-                )));
+        match self {
+            Self::Json(Value::Object(object)) => {
+                let mut count = 0;
+                for (key, value) in object {
+                    check_limits(&escape(key), value, limits, &mut count)?;
+                }
+                let bound = bind_object(tool, object);
+                bound.map_err(|problems| CallError::Arguments(problems).to_string())
             }
-            Self::Texts(texts) => bind_pairs(tool, &texts.0, limits)?,
-        };
-        if arguments.len() > limits.arguments {
-            let most = limits.arguments;
-            return Err(wrong(&format!("a call has at most {most} arguments")));
+            Self::Json(_) => Err(wrong(&format!(
+                "expected a JSON object, nested at most {DEEPEST} deep"
+            ))),
+            Self::Texts(texts) => {
+                let mut count = 0;
+                for (pointer, text) in &texts.0 {
+                    check_length(pointer, text.len(), limits, &mut count)?;
+                }
+                bind_pairs(tool, &texts.0, limits)
+            }
         }
-        let most = limits.value_bytes.unwrap_or(usize::MAX);
-        if let Some(long) = arguments.iter().find(|one| one.text.len() > most) {
-            let pointer = long.pointer;
-            return Err(wrong(&format!("`{pointer}` has more than {most} bytes")));
-        }
-        Ok(arguments)
     }
 
     /// Returns the arguments of an edit by a person. A log has their texts, so the texts must mean the same values.
@@ -88,6 +89,46 @@ impl SubmittedArguments {
         let pairs = flatten_call(object, tool).map_err(|problem| wrong(&problem))?;
         // The limits of calls do not apply to a person.
         bind_pairs(tool, &pairs, &Limits::default())
+    }
+}
+
+/// Counts the scalars of a value and checks their lengths. Recurses as deep as the value.
+fn check_limits(
+    pointer: &str,
+    value: &Value,
+    limits: &Limits,
+    count: &mut usize,
+) -> Result<(), String> {
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            (0..).zip(items).try_for_each(|(index, item): (usize, _)| {
+                check_limits(&format!("{pointer}/{index}"), item, limits, count)
+            })
+        }
+        Value::Object(members) if !members.is_empty() => {
+            members.iter().try_for_each(|(key, member)| {
+                check_limits(&format!("{pointer}/{}", escape(key)), member, limits, count)
+            })
+        }
+        Value::String(text) => check_length(pointer, text.len(), limits, count),
+        _ => check_length(pointer, 0, limits, count),
+    }
+}
+
+fn check_length(
+    pointer: &str,
+    length: usize,
+    limits: &Limits,
+    count: &mut usize,
+) -> Result<(), String> {
+    *count += 1;
+    if *count > limits.arguments {
+        let most = limits.arguments;
+        return Err(wrong(&format!("a call has at most {most} arguments")));
+    }
+    match limits.value_bytes.filter(|most| length > *most) {
+        Some(most) => Err(wrong(&format!("`{pointer}` has more than {most} bytes"))),
+        None => Ok(()),
     }
 }
 
@@ -156,6 +197,15 @@ impl<'d> Deserialize<'d> for ArgumentTexts {
         }
 
         deserializer.deserialize_map(Pairs)
+    }
+}
+
+impl ArgumentTexts {
+    /// Returns the texts as arguments, without the definition of a tool.
+    pub(crate) fn unbound(&self) -> Arguments {
+        let pairs = self.0.iter();
+        let pairs = pairs.map(|(pointer, text)| (&**pointer, &**text));
+        Arguments::from_pairs(pairs).unwrap_or_default()
     }
 }
 

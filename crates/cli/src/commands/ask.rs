@@ -124,7 +124,7 @@ async fn answer(
         mut conversation,
         mut displays,
         servers,
-        is_saved,
+        session,
         ..
     } = built;
     for (name, text) in &input.documents {
@@ -166,10 +166,12 @@ async fn answer(
                 if let AgentErrorKind::Model(_) = error.kind
                     && error.progress.turns > 0
                 {
-                    print_note(if is_saved {
-                        "the conversation is saved; to continue it, run `plaincall ask --continue \"Continue.\"`"
-                    } else {
-                        "to continue a conversation after such an error, save it with `--session NAME`"
+                    print_note(&match session {
+                        Some(name) => format!(
+                            "the conversation is saved; to continue it, run `plaincall ask --session {name} {}Continue.`",
+                            options.agent.for_shell()
+                        ),
+                        None => "to continue a conversation after such an error, save it with `--session NAME`".to_owned(),
                     });
                 }
             }
