@@ -343,13 +343,6 @@ impl Kind {
     }
 }
 
-fn encoding(headers: &HeaderMap) -> Option<String> {
-    let mut named = headers.get_all(CONTENT_ENCODING).iter();
-    let is_plain = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(b"identity");
-    let encoded = named.find(|value| !is_plain(value.as_bytes()))?;
-    Some(String::from_utf8_lossy(encoded.as_bytes()).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use url::Url;

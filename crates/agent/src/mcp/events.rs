@@ -84,7 +84,14 @@ impl EventClient {
                 {
                     url = next;
                 }
-                _ => return refused(response),
+                _ => match response.encoding() {
+                    Some(encoding) => {
+                        return Err(odd(&format!(
+                            "the content encoding `{encoding}`, although none is accepted"
+                        )));
+                    }
+                    None => return refused(response),
+                },
             }
         }
         Err(StreamableHttpError::UnexpectedEndOfStream)

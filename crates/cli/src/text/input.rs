@@ -91,6 +91,7 @@ impl Input {
     pub(crate) fn into_lines(self) -> Lines {
         Lines {
             name: self.name,
+            is_begun: true,
             reader: BufReader::with_capacity(BUFFER_SIZE, self.reader),
         }
     }
@@ -136,14 +137,19 @@ pub(crate) fn read_input(path: &Path) -> Result<(String, Vec<u8>), Failure> {
     Ok((name, input.into_bytes()?))
 }
 
+/// A byte order mark.
+const BOM: &[u8] = "\u{feff}".as_bytes();
+
 /// Strips the byte order mark that some editors add to JSON.
 pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
+    bytes.strip_prefix(BOM).unwrap_or(bytes)
 }
 
 /// A reader of lines.
 pub(crate) struct Lines {
     name: String,
+    /// Whether no line has been read.
+    is_begun: bool,
     reader: BufReader<Box<dyn Read>>,
 }
 
@@ -160,6 +166,10 @@ impl Lines {
         match self.reader.read_until(b'\n', line) {
             Ok(0) => Ok(false),
             Ok(_) => {
+                if self.is_begun && line.starts_with(BOM) {
+                    line.drain(..BOM.len());
+                }
+                self.is_begun = false;
                 if line.ends_with(b"\n") {
                     line.pop();
                 }
