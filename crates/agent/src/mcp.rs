@@ -159,14 +159,14 @@ impl McpServers {
     }
 
     /// Returns a note about each server whose output has lines that look like messages and are none, such as logs. They are
-    /// skipped. The notes may come later than the end of [`connect`](Self::connect).
+    /// skipped. Each note is returned once, and may come later than the end of [`connect`](Self::connect).
     pub fn notes(&self) -> impl Iterator<Item = McpFailure> {
         self.servers.iter().filter_map(|(server, _)| {
             Some(McpFailure {
                 server: server.name().to_owned(),
                 reason: format!(
                     "sends lines that are no answers, which are skipped; the first: {}",
-                    server.noise.get()?
+                    server.note()?
                 ),
             })
         })

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plaincall::{Context, Effect, Tool, ToolResult, tool::Failure};
 use plaincall_http::http::header::{
-    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, USER_AGENT,
 };
 use plaincall_http::http::{Request, StatusCode};
 use plaincall_http::{
@@ -226,7 +226,7 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
     let name = named(url.as_str());
     let status = answer.status();
     let is_good = (200..300).contains(&status);
-    if let Some(encoding) = encoding(answer.headers()) {
+    if let Some(encoding) = answer.encoding() {
         let encoding = named(&encoding);
         return Err(format!("{name} has the unsupported encoding {encoding}").into());
     }

@@ -307,13 +307,13 @@ impl Hits {
             "longer than {}, only the beginning searched",
             size(searched)
         );
-        let ignored = "skipped: ignored by `.gitignore`; name it as `path` to search it";
+        let ignored = "skipped: ignored by `.gitignore`; name one as `path` to search it";
         for (number, what, why) in [
             (self.binary, "file", "skipped: not text"),
             (self.too_long, "file", "skipped: larger than 16 MiB"),
             (self.unreadable, "file", "not readable"),
             (self.hidden, "file", "skipped: denied by a rule"),
-            (self.ignored, "file or directory", ignored),
+            (self.ignored, "entry", ignored),
             (self.long_lines, "line", &long),
         ] {
             if number > 0 {

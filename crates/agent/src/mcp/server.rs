@@ -1,5 +1,6 @@
 //! A server: its connection and its restart.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
 
@@ -29,7 +30,8 @@ pub(super) struct Server {
     state: Arc<Mutex<State>>,
     /// The task that restarts it.
     starting: Lock<Option<AbortHandle>>,
-    pub(super) noise: Noise,
+    noise: Noise,
+    is_noted: AtomicBool,
 }
 
 struct State {
@@ -62,6 +64,7 @@ impl Server {
             options,
             secrets,
             noise,
+            is_noted: AtomicBool::new(false),
         };
         Ok((server, offered))
     }
@@ -195,6 +198,13 @@ impl Server {
         if let Some(before) = std::mem::replace(&mut *current, starting) {
             before.abort();
         }
+    }
+
+    /// Returns the first line that was skipped, once.
+    pub(super) fn note(&self) -> Option<String> {
+        let noise = self.noise.get()?;
+        let is_new = !self.is_noted.swap(true, Ordering::Relaxed);
+        is_new.then(|| self.secrets.redact(noise.clone()))
     }
 
     /// Returns why it has no connection, as a predicate.

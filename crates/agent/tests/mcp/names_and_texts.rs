@@ -290,7 +290,7 @@ async fn definitions() {
         (
             json!({"properties": {"a": {"enum": []}}}),
             &["a"],
-            Some("/inputSchema/properties/a/enum: "),
+            Some("/inputSchema/properties/a: no value is valid here"),
         ),
         (
             json!({"properties": {"a": false, "b": {}}}),

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use plaincall_call::{Stop, names::nearest_name};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 
 use crate::output::Output;
@@ -242,6 +243,23 @@ fn suggest_file(path: &Path) -> String {
     let near = nearest_name(name, names.iter().map(String::as_str));
     let near = near.map(|near| path.with_file_name(near).display().to_string());
     near.map_or(String::new(), |near| format!("; did you mean `{near}`?"))
+}
+
+/// Prints a note if standard input is a pipe that has no data for a second: some programs start others with a pipe that they
+/// never close.
+pub(crate) fn note_if_waiting(note: &str) {
+    if stdin_type() != FileType::Fifo {
+        return;
+    }
+    let stdin = io::stdin();
+    let second = Timespec {
+        tv_sec: 1,
+        tv_nsec: 0,
+    };
+    let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+    if poll(&mut watched, Some(&second)) == Ok(0) {
+        print_note(note);
+    }
 }
 
 /// Returns the file type of standard input.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::command::invocation::{Fill, Invocation, Line, failure};
-use crate::context::Context;
+use crate::context::{Context, Observed};
 use crate::process::input::Input;
 use crate::process::{Finished, Job, Program, run};
 use crate::result::Status;
@@ -23,6 +23,10 @@ use crate::tool_error::{BoxToolFuture, Failure, ToolResult};
 const LONGEST_FIRST_LINE: u64 = 256;
 /// The error number of a file that is no program.
 const ENOEXEC: i32 = 8;
+
+/// The note of a command that left processes behind.
+const LEFT_BEHIND: &str =
+    "processes that the command left in the background were ended when it exited";
 
 /// The environment variables that every command inherits, in addition to those that begin with `LC_`.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
@@ -63,7 +67,11 @@ impl Invocation {
             let job = job?;
             let program = job.program.clone();
             let finished = run(job, context.cancellation()).await;
-            outcome(finished.map_err(|error| failure(program.why_not_started(&error)))?)
+            let finished = finished.map_err(|error| failure(program.why_not_started(&error)))?;
+            if finished.had_others && !finished.was_stopped {
+                Observed::set_note(&context.observed, LEFT_BEHIND);
+            }
+            outcome(finished)
         })
     }
 

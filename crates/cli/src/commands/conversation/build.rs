@@ -294,6 +294,7 @@ pub(crate) fn kind(kind: &AgentErrorKind) -> &'static str {
         AgentErrorKind::Length => "length",
         AgentErrorKind::Repairs => "repairs",
         AgentErrorKind::SameFailure { .. } => "same_failure",
+        AgentErrorKind::SameResult { .. } => "same_result",
         AgentErrorKind::Empty => "empty",
         AgentErrorKind::TooLong => "too_long",
         AgentErrorKind::Ended(_) => "ended",
