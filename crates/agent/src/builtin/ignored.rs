@@ -10,7 +10,7 @@ use crate::builtin::workspace::{open_without_waiting, read_all};
 /// The largest file, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// The rules for the directory that a search is in: those of its own file and of the directories above it.
+/// The rules for the current directory of a search: those of its own file and of the directories above it.
 #[derive(Debug, Default)]
 pub(super) struct Ignored(Vec<(PathBuf, Vec<Rule>)>);
 
@@ -19,7 +19,7 @@ struct Rule {
     glob: Glob,
     is_negated: bool,
     is_for_directories: bool,
-    /// Whether it applies to names in its own directory only.
+    /// The rule applies to names in its own directory only.
     is_at_top: bool,
 }
 
@@ -39,7 +39,7 @@ impl Ignored {
             .push((path.to_owned(), rules.filter_map(Rule::read).collect()));
     }
 
-    /// Returns whether the last rule that matches says so. Rules of deeper directories come last.
+    /// Returns whether the last rule that matches hides a path. Rules of deeper directories come last.
     pub(super) fn hides(&self, path: &Path, is_directory: bool) -> bool {
         let folders = self.0.iter().rev();
         let mut rules = folders.flat_map(|(folder, rules)| {

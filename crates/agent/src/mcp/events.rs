@@ -285,7 +285,7 @@ fn events(response: HttpResponse, id: Option<RequestId>, noise: Noise) -> Events
     }))
 }
 
-/// Checks an event. An invalid one fails the request that it answers; one that is no message has no data.
+/// Checks an event. An invalid one fails the request that it answers; one without a message loses its data.
 fn readable(mut event: Sse, id: Option<&RequestId>, noise: &Noise) -> Sse {
     let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
     let Some(data) = event.data.take().filter(|_| is_message) else {

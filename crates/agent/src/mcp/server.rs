@@ -37,7 +37,7 @@ pub(super) struct Server {
 struct State {
     connection: Option<Arc<Connection>>,
     restarts: u32,
-    /// Whether it was closed, so that it is not connected again.
+    /// The server was closed, and is not connected again.
     is_closed: bool,
     end: Ending,
 }
@@ -129,7 +129,7 @@ impl Server {
         }
     }
 
-    /// Whether it is a server over HTTP, which is never started, only connected.
+    /// Returns whether the server is reached over HTTP. Such a server is never started, only connected.
     fn is_remote(&self) -> bool {
         matches!(self.config.transport, McpTransport::Http { .. })
     }

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 /// The tools at `/mcp`.
 const TOOLS: [&str; 15] = [
     "json", "events", "moved", "busy", "cut", "gone", "away", "quote", "odd", "half", "expired",
-    "said", "refused", "ended", "noisy",
+    "stated", "refused", "ended", "noisy",
 ];
 
 /// It listens until it is dropped.
@@ -210,7 +210,7 @@ fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
                 }
                 "gone" => response("404 Not Found", "", ""),
                 "expired" if calls == 1 => response("404 Not Found", "", ""),
-                "said" if calls == 1 => {
+                "stated" if calls == 1 => {
                     let error = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID"},"id":null}"#;
                     response("400 Bad Request", JSON, error)
                 }

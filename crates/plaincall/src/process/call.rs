@@ -21,7 +21,7 @@ use crate::tool_error::{BoxToolFuture, Failure, ToolResult};
 
 /// How much of a script is read to find its interpreter, in bytes.
 const LONGEST_FIRST_LINE: u64 = 256;
-/// The error number of a file that is no program.
+/// The error number of a file that cannot be executed.
 const ENOEXEC: i32 = 8;
 
 /// The note of a command that left processes behind.

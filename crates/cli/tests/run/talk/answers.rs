@@ -494,7 +494,7 @@ fn an_answer_matches_a_schema() {
     check(&[right], &["--schema", "none.json"], 1, "", "none.json");
 }
 
-/// A pipe that nobody closes: the command states what it waits for.
+/// A pipe that no one closes: the command states what it waits for.
 #[test]
 fn an_open_pipe_is_named() {
     for (question, expected) in [
