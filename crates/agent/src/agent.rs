@@ -139,7 +139,9 @@ impl Agent {
     /// [`resume`](Conversation::resume) lets them continue before the turn is ended.
     ///
     /// # Errors
-    /// See [`conversation`](Self::conversation). Also returns an error if the log does not match the agent.
+    /// See [`conversation`](Self::conversation). Also returns an error if the log does not match the agent, or the tool of an
+    /// interrupted call is gone or has changed. Other tools may be gone: the model gets their names
+    /// ([`gone_tools`](Conversation::gone_tools)).
     pub async fn session(
         &self,
         log: Log,
@@ -153,6 +155,7 @@ impl Agent {
         };
         let mut talk = self.start(key.as_deref(), Some((log, note)))?;
         talk.replay(&past).await?;
+        talk.report_gone_tools(&past);
         Ok(talk)
     }
 

@@ -47,6 +47,8 @@ pub struct Conversation {
     pub(crate) answer_schema: Option<AnswerSchema>,
     /// The number of turns in the history.
     pub(crate) recorded: u32,
+    /// The tools of a resumed conversation that no longer exist.
+    pub(crate) gone_tools: Vec<String>,
     /// Whether the conversation was resumed, and the model has not replied since. Its messages without a reply may be asked
     /// again.
     pub(crate) is_resumed: bool,
@@ -80,6 +82,7 @@ impl Conversation {
             opened: 0,
             answer_schema: None,
             recorded: 0,
+            gone_tools: Vec::new(),
             is_resumed: false,
             bytes_per_token: BYTES_PER_TOKEN,
             submissions: None,
@@ -181,6 +184,11 @@ impl Conversation {
     /// Returns the tools.
     pub fn tools(&self) -> &Toolbox {
         &self.settings.tools
+    }
+
+    /// Returns the names of the tools of a resumed conversation that no longer exist. The model got them too.
+    pub fn gone_tools(&self) -> &[String] {
+        &self.gone_tools
     }
 
     /// Returns the dialect.

@@ -100,7 +100,7 @@ impl fmt::Display for McpFailure {
 
 impl std::error::Error for McpFailure {}
 
-/// A tool that is not used.
+/// A tool that is not used, or without a part of its definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkippedTool {
@@ -108,6 +108,8 @@ pub struct SkippedTool {
     pub server: String,
     /// The server's name of the tool.
     pub tool: String,
+    /// Whether the tool is not used. Otherwise it has a relaxed schema, without the invalid part.
+    pub is_dropped: bool,
     /// The reason.
     pub reason: String,
 }
@@ -151,9 +153,54 @@ impl McpServers {
         &self.failures
     }
 
-    /// The tools that are not used because their definitions are invalid or there are too many.
+    /// The tools whose definitions are invalid, and those that are too many.
     pub fn skipped(&self) -> impl Iterator<Item = &SkippedTool> {
         self.servers.iter().flat_map(|(_, offer)| &offer.skipped)
+    }
+
+    /// Returns a note about each server with output that looks like messages but answers nothing, such as logs. Such lines are
+    /// skipped. Each note is returned once, and may come later than the end of [`connect`](Self::connect).
+    pub fn notes(&self) -> impl Iterator<Item = McpFailure> {
+        self.servers.iter().filter_map(|(server, _)| {
+            Some(McpFailure {
+                server: server.name().to_owned(),
+                reason: format!(
+                    "prints lines that answer nothing, which are skipped; the first: {}",
+                    server.note()?
+                ),
+            })
+        })
+    }
+
+    /// Returns the names of all configured servers.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.configured.iter().map(String::as_str)
+    }
+
+    /// Returns the name of each server, its number of tools, and why it is not connected, as a predicate.
+    pub async fn states(&self) -> Vec<(&str, usize, Option<String>)> {
+        let mut states = Vec::new();
+        for (server, offer) in self.servers.iter() {
+            states.push((server.name(), offer.tools.len(), server.end().await));
+        }
+        let failed = self.failures.iter();
+        states.extend(failed.map(|it| (it.server.as_str(), 0, Some(it.reason.clone()))));
+        states
+    }
+
+    /// Ends the connection to a server and connects to it again. It keeps the tools of its first start. Calls in progress fail.
+    ///
+    /// # Errors
+    /// Returns a message if the server cannot be reached, or did not offer tools when it was first started.
+    pub async fn restart(&self, name: &str) -> Result<(), String> {
+        let mut servers = self.servers.iter();
+        match servers.find(|(server, _)| server.name() == name) {
+            Some((server, _)) => server.restart().await,
+            None if self.configured.iter().any(|known| known == name) => Err(format!(
+                "the MCP server `{name}` was not connected at the start; begin the conversation again to use its tools"
+            )),
+            None => Err(format!("unknown MCP server `{name}`")),
+        }
     }
 
     /// Returns the tools of all servers, with names that do not collide with the tools of this toolbox.

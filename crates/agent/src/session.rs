@@ -1,13 +1,17 @@
 //! Resumes a conversation from its log (`spec/agent.md` 7).
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::mem::take;
 use std::sync::Arc;
 
-use plaincall::{CallResult, RunEvent, Stop};
+use plaincall::call::{PromptTextBuilder, Untrusted};
+use plaincall::{CallResult, RunEvent, Stop, events::Author};
 
 use crate::answer::{AgentError, AgentErrorKind};
 use crate::conversation::Conversation;
+
+/// The beginning of a message about tools.
+const GONE: &str = "Tools that are no longer available: ";
 
 impl Conversation {
     /// Rebuilds the history from the log, and ends an interrupted turn, unless subagents may continue in it.
@@ -58,5 +62,48 @@ impl Conversation {
         }
         self.is_resumed = !past.is_empty();
         Ok(())
+    }
+
+    /// Adds a message about tools that the model had before and that no longer exist, unless the model has it.
+    pub(crate) fn report_gone_tools(&mut self, past: &[RunEvent]) {
+        let mut known = BTreeSet::new();
+        let mut submitted = HashSet::new();
+        let mut before: Option<Arc<str>> = None;
+        for event in past {
+            match event {
+                RunEvent::Run(begin) => {
+                    let offered = begin.tools.iter();
+                    let offered = offered.filter(|(_, tool)| !tool.policy.submitted_only);
+                    known.extend(offered.map(|(name, _)| name.clone()));
+                }
+                RunEvent::Call(call) if call.submitted.is_some() => {
+                    submitted.insert(call.call);
+                }
+                RunEvent::Waiting(call) if !submitted.contains(&call.call) => {
+                    known.insert(call.name.to_string());
+                }
+                RunEvent::Message(message) if message.text.starts_with(GONE) => {
+                    before = Some(Arc::clone(&message.text));
+                }
+                _ => {}
+            }
+        }
+        known.retain(|name| self.settings.run_tools.get(name).is_none());
+        self.gone_tools = known.into_iter().collect();
+        let names = match self.gone_tools.join(", ") {
+            names if names.is_empty() && before.is_none() => return,
+            names if names.is_empty() => "none".to_owned(),
+            names => names,
+        };
+        // The dialect was checked when the agent was built.
+        let Ok(mut text) = PromptTextBuilder::new(std::slice::from_ref(&self.dialect)) else {
+            return;
+        };
+        text.trusted(GONE).untrusted(&Untrusted::new(names));
+        let text = text.finish().into_text();
+        // A turn that continues gets no message.
+        if self.interrupted.is_none() && before.is_none_or(|before| *before != *text) {
+            self.add_message(Author::Program, text.into());
+        }
     }
 }

@@ -259,12 +259,14 @@ async fn answers_that_cannot_be_read() {
     let servers = connect([odd.server("odd")]).await;
     let mut run = run(servers.tools_for(&Toolbox::default()));
     let begun = Instant::now();
-    for name in ["cut", "mess"] {
-        let result = call(&mut run, name).await;
-        let error = result.error.expect("it fails");
-        let expected = "the MCP server `odd` sent an invalid answer; the call may have run: its answer is invalid: ";
-        assert!(error.starts_with(expected), "{name}: {error}");
-    }
+    let error = call(&mut run, "cut").await.error.expect("it fails");
+    let expected = "the MCP server `odd` sent an invalid answer; the call may have run: its answer is invalid: ";
+    assert!(error.starts_with(expected), "{error}");
+    assert_eq!(servers.notes().count(), 0);
+    check(&mut run, "mess", Ok("it was logged")).await;
+    let notes: Vec<_> = servers.notes().map(|note| note.reason).collect();
+    let note = "prints lines that answer nothing, which are skipped; the first: {\"jsonrpc\":\"2.0\",\"res";
+    assert_eq!(notes, [note]);
     assert!(
         begun.elapsed() < PATIENCE,
         "it waited for its time to be over"
@@ -288,6 +290,14 @@ async fn a_server_that_dies_is_started_once_more() {
     check(&mut run, "who", Err("the MCP server `odd` wrote a message of more than 16777216 bytes; its tools are unavailable"))
         .await;
     is_gone(&second).await;
+    let (tools, end) = (16, "wrote a message of more than 16777216 bytes".to_owned());
+    assert_eq!(servers.states().await, [("odd", tools, Some(end))]);
+    // A person may restart it.
+    servers.restart("odd").await.expect("it starts");
+    assert_eq!(servers.states().await, [("odd", tools, None)]);
+    assert!(call(&mut run, "who").await.output.is_some());
+    let unknown = Err("unknown MCP server `x`".to_owned());
+    assert_eq!(servers.restart("x").await, unknown);
 }
 
 #[tokio::test]
@@ -395,9 +405,8 @@ async fn over_http() {
     let responder = Responder::start().await;
     let server =
         |path: &str| web("web", responder.url(path)).with("Authorization", "Bearer very-secret");
-    let mut run = run(connect([server("/mcp")])
-        .await
-        .tools_for(&Toolbox::default()));
+    let servers = connect([server("/mcp")]).await;
+    let mut run = run(servers.tools_for(&Toolbox::default()));
     check(&mut run, "json", Ok("[key] called json")).await;
     check(&mut run, "events", Ok("[key] called events")).await;
     check(&mut run, "moved", Ok("[key] called moved")).await;
@@ -408,9 +417,43 @@ async fn over_http() {
     )
     .await;
     // A call is made once, and its key goes nowhere else.
-    let gone = Err("the MCP server `web` ended the session; the call is not repeated");
+    // A call that meets an expired session is repeated once, in a new one.
+    let gone = Err("the MCP server `web` ended the session, and also the new one");
     check(&mut run, "gone", gone).await;
-    assert_eq!(responder.calls("gone"), 1);
+    assert_eq!(responder.calls("gone"), 2);
+    for (name, expected) in [
+        ("expired", Ok("[key] called expired")),
+        ("stated", Ok("[key] called stated")),
+        (
+            "refused",
+            Err("the MCP server `web` rejected the call: not now"),
+        ),
+        // The answer ends early, and the server is still there.
+        (
+            "ended",
+            Err(
+                "the MCP server `web` closed the connection during this call; the call may have run and is not repeated",
+            ),
+        ),
+        (
+            "ended",
+            Err(
+                "the MCP server `web` closed the connection during this call; the call may have run and is not repeated",
+            ),
+        ),
+        (
+            "ended",
+            Err(
+                "the MCP server `web` closed the connection during this call; the call may have run and is not repeated",
+            ),
+        ),
+        ("noisy", Ok("[key] called noisy")),
+    ] {
+        check(&mut run, name, expected).await;
+    }
+    let notes: Vec<_> = servers.notes().map(|note| note.to_string()).collect();
+    let note = "the MCP server `web` prints lines that answer nothing, which are skipped; the first: {\"level\":30}";
+    assert_eq!(notes, [note]);
     let other = Responder::start().await;
     responder.lead_to(&other);
     let away = Err("the MCP server `web` sent an unexpected answer: HTTP 307 Temporary Redirect: ");
@@ -421,7 +464,7 @@ async fn over_http() {
     // Invalid data fails its call, although the stream continues.
     let since = Instant::now();
     let odd = Err(
-        "the MCP server `web` sent an invalid answer; the call may have run: its answer is invalid: EOF while parsing a list at line 1 column 45",
+        "the MCP server `web` sent an invalid answer; the call may have run: its answer is invalid: EOF while parsing a list at line 1 column 46",
     );
     check(&mut run, "odd", odd).await;
     check(&mut run, "half", Ok("[key] \u{fffd}")).await;

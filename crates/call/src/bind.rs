@@ -2,12 +2,14 @@
 
 pub(crate) mod block;
 pub(crate) mod emoji;
+pub(crate) mod object;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::mem;
 
 use plaincall_syntax::{Span, Syntax};
+use serde_json::Value;
 
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
@@ -350,10 +352,20 @@ impl<'s> Undeclared<'s> {
 
 pub(crate) fn takes(tool: &ToolSpec) -> String {
     let names: Vec<_> = tool.parameters().iter().map(Parameter::pointer).collect();
-    if names.is_empty() {
-        format!("{} takes no parameters", tool.name)
-    } else {
-        format!("{} takes {}", tool.name, enumerated(&names))
+    let patterns = tool.schema().document().get("patternProperties");
+    let patterns: Vec<_> = patterns
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .collect();
+    let patterns: Vec<_> = patterns.iter().map(|(pattern, _)| pattern).collect();
+    let named = (!names.is_empty()).then(|| enumerated(&names));
+    let matching = format!("parameters whose names match {}", enumerated(&patterns));
+    let matching = (!patterns.is_empty()).then_some(matching);
+    let takes: Vec<String> = named.into_iter().chain(matching).collect();
+    match takes.as_slice() {
+        [] => format!("{} takes no parameters", tool.name),
+        takes => format!("{} takes {}", tool.name, takes.join(", and ")),
     }
 }
 

@@ -105,6 +105,7 @@ mod validate;
 
 pub use argument_error::ArgumentError;
 pub use arguments::{Argument, Arguments};
+pub use bind::object::bind_object;
 pub use bind::{bind, bind_arguments};
 pub use call::ToolCall;
 pub use call_error::{CallError, MissingEnd};

@@ -152,6 +152,18 @@ impl Tree {
         }
     }
 
+    /// Adds a node as the next item of a list, or as the member `key` of an object, which must be new.
+    pub(crate) fn push(&mut self, parent: NodeIndex, key: &str, node: Node) -> NodeIndex {
+        let index = NodeIndex::try_from(self.nodes.len()).unwrap_or(NodeIndex::MAX);
+        self.nodes.push(node);
+        match self.nodes.get_mut(parent as usize) {
+            Some(Node::Object(object)) => object.push(key.into(), index),
+            Some(Node::Array(items)) => items.push(index),
+            Some(Node::Leaf(_)) | None => {}
+        }
+        index
+    }
+
     /// Inserts the value `leaf` at a pointer.
     ///
     /// # Errors
@@ -230,16 +242,10 @@ impl Tree {
                 Node::Object(Object::default())
             };
             // 10,000 arguments of 64 segments are far below 2^32; custom limits may not be.
-            let Ok(index) = NodeIndex::try_from(self.nodes.len()) else {
+            if NodeIndex::try_from(self.nodes.len()).is_err() {
                 return Err(PointerError::conflict(pointer.text, HOLDS_OTHERS));
-            };
-            self.nodes.push(below);
-            match self.nodes.get_mut(node as usize) {
-                Some(Node::Object(object)) => object.push((&**segment).into(), index),
-                Some(Node::Array(items)) => items.push(index),
-                Some(Node::Leaf(_)) | None => {}
             }
-            node = index;
+            node = self.push(node, segment, below);
         }
         Ok(())
     }

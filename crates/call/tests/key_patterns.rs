@@ -24,6 +24,8 @@ fn check(pattern: &str, key: &str, expected: Verdict) {
         Err(problems) if problems[0].code == "wrong_type" => Yes,
         Err(problems) => {
             assert_eq!(problems[0].code, "undeclared_argument", "{pattern} {key}");
+            let takes = format!("t takes parameters whose names match `{pattern}`");
+            assert!(problems[0].message.ends_with(&takes), "{problems:?}");
             No
         }
     };

@@ -1,6 +1,6 @@
 //! The events of a logged run, for commands that resume it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use plaincall::{
@@ -88,13 +88,31 @@ impl History {
             .any(|event| matches!(event, RunEvent::Cancel(_)))
     }
 
+    fn is_write(&self, name: &str) -> bool {
+        let tool = self.begin().and_then(|begin| begin.tools.get(name));
+        tool.is_none_or(|tool| tool.effect == Effect::Write)
+    }
+
+    /// Returns whether a call of a tool that writes has appeared and has no result.
+    pub(crate) fn may_be_writing(&self) -> bool {
+        let mut open = BTreeSet::new();
+        for event in &self.events {
+            match event {
+                RunEvent::Call(call) if self.is_write(&call.name) => {
+                    open.insert(call.call);
+                }
+                RunEvent::Result(result) => {
+                    open.remove(&result.call);
+                }
+                _ => {}
+            }
+        }
+        !open.is_empty()
+    }
+
     /// Returns the interrupted calls with unknown outcomes, by number.
     pub(crate) fn interrupted(&self) -> BTreeMap<u32, Interrupted> {
-        let tools = self.begin().map(|begin| &begin.tools);
-        let is_write = |name: &str| {
-            let tool = tools.and_then(|tools| tools.get(name));
-            tool.is_none_or(|tool| tool.effect == Effect::Write)
-        };
+        let is_write = |name: &str| self.is_write(name);
         let call = |id: &str, name: &str, started| Interrupted {
             id: id.to_owned(),
             name: name.to_owned(),

@@ -2,13 +2,16 @@
 
 mod note;
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use plaincall::{Log, log::LogError};
+use plaincall::{
+    Log,
+    log::{LogError, Record},
+};
 
 use crate::history::{History, torn_tail_outcome};
 use crate::options::SessionOptions;
@@ -24,6 +27,7 @@ const MAX_NAME: usize = 100;
 
 /// An open session.
 pub(crate) struct Session {
+    pub(crate) name: String,
     pub(crate) log: Log,
     /// The events in its log. Empty for a new session.
     pub(crate) history: History,
@@ -78,7 +82,13 @@ impl Session {
                     reason(&error)
                 ))
             })?;
-        let log = Log::open(&path).map_err(failed)?;
+        let log = match Log::open(&path) {
+            Err(LogError::Damaged { line, .. }) if keep_intact(&path, &name, line)? => {
+                Log::open(&path)
+            }
+            opened => opened,
+        };
+        let log = log.map_err(failed)?;
         if let Some(torn) = log.torn() {
             print_note(&format!(
                 "the session `{name}` ends with {} incomplete or damaged bytes, which were {}",
@@ -97,8 +107,43 @@ impl Session {
                 ))
             })?),
         };
-        Ok(Some(Self { log, history, note }))
+        Ok(Some(Self {
+            name,
+            log,
+            history,
+            note,
+        }))
     }
+}
+
+/// Shortens a damaged session to the lines before the damage, unless a call of a tool that writes was in progress there. Keeps
+/// the whole file beside it. Returns whether it did.
+fn keep_intact(path: &Path, name: &str, line: u64) -> Result<bool, Failure> {
+    let failed = |error: std::io::Error| {
+        let why = reason(&error);
+        Failure::Runtime(format!(
+            "cannot shorten the damaged session `{name}`: {why}"
+        ))
+    };
+    let (record, _) = Record::read_as_far_as_possible(&fs::read(path).map_err(failed)?);
+    let history = History {
+        events: record.events,
+    };
+    if history.begin().is_none() || history.may_be_writing() {
+        return Ok(false);
+    }
+    let whole = path.with_extension("damaged");
+    fs::copy(path, &whole).map_err(failed)?;
+    let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+    let bytes = u64::try_from(record.bytes).unwrap_or(u64::MAX);
+    file.set_len(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(failed)?;
+    print_note(&format!(
+        "the session `{name}` is damaged from line {line} and continues with the lines before; the whole file is {}",
+        whole.display()
+    ));
+    Ok(true)
 }
 
 /// Checks that a name is a plain file name.

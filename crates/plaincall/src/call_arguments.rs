@@ -1,7 +1,8 @@
 //! The arguments of a call in events, and the arguments of a submitted call.
 
 use plaincall_call::{
-    Arguments, CallError, Limits, ToolSpec, bind_arguments, render::flatten_call,
+    Arguments, CallError, Limits, ToolSpec, bind_arguments, bind_object, pointers::escape,
+    render::flatten_call,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -56,29 +57,78 @@ impl SubmittedArguments {
     /// # Errors
     /// Returns a message for the model.
     pub(crate) fn bind(&self, tool: &ToolSpec, limits: &Limits) -> Result<Arguments, String> {
-        let flat;
-        let pairs = match self {
+        match self {
             Self::Json(Value::Object(object)) => {
-                flat = flatten_call(object, tool).map_err(|problem| wrong(&problem))?;
-                &flat
+                let mut count = 0;
+                for (key, value) in object {
+                    check_limits(&escape(key), value, limits, &mut count)?;
+                }
+                let bound = bind_object(tool, object);
+                bound.map_err(|problems| CallError::Arguments(problems).to_string())
             }
-            Self::Json(_) => {
-                return Err(wrong(&format!(
-                    "expected a JSON object, nested at most {DEEPEST} deep"
-                )));
+            Self::Json(_) => Err(wrong(&format!(
+                "expected a JSON object, nested at most {DEEPEST} deep"
+            ))),
+            Self::Texts(texts) => {
+                let mut count = 0;
+                for (pointer, text) in &texts.0 {
+                    check_length(pointer, text.len(), limits, &mut count)?;
+                }
+                bind_pairs(tool, &texts.0, limits)
             }
-            Self::Texts(texts) => &texts.0,
-        };
-        if pairs.len() > limits.arguments {
-            let most = limits.arguments;
-            return Err(wrong(&format!("a call has at most {most} arguments")));
         }
-        for (pointer, text) in pairs {
-            if let Some(most) = limits.value_bytes.filter(|most| text.len() > *most) {
-                return Err(wrong(&format!("`{pointer}` has more than {most} bytes")));
-            }
+    }
+
+    /// Returns the arguments of an edit by a person. A log has their texts, so the texts must mean the same values.
+    ///
+    /// # Errors
+    /// Returns a message for the model.
+    pub(crate) fn bind_edit(arguments: &Value, tool: &ToolSpec) -> Result<Arguments, String> {
+        let object = arguments.as_object();
+        let object = object.ok_or_else(|| wrong("expected a JSON object"))?;
+        let pairs = flatten_call(object, tool).map_err(|problem| wrong(&problem))?;
+        // The limits of calls do not apply to a person.
+        bind_pairs(tool, &pairs, &Limits::default())
+    }
+}
+
+/// Counts the scalars of a value and checks their lengths. Recurses as deep as the value.
+fn check_limits(
+    pointer: &str,
+    value: &Value,
+    limits: &Limits,
+    count: &mut usize,
+) -> Result<(), String> {
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            (0..).zip(items).try_for_each(|(index, item): (usize, _)| {
+                check_limits(&format!("{pointer}/{index}"), item, limits, count)
+            })
         }
-        bind_pairs(tool, pairs, limits)
+        Value::Object(members) if !members.is_empty() => {
+            members.iter().try_for_each(|(key, member)| {
+                check_limits(&format!("{pointer}/{}", escape(key)), member, limits, count)
+            })
+        }
+        Value::String(text) => check_length(pointer, text.len(), limits, count),
+        _ => check_length(pointer, 0, limits, count),
+    }
+}
+
+fn check_length(
+    pointer: &str,
+    length: usize,
+    limits: &Limits,
+    count: &mut usize,
+) -> Result<(), String> {
+    *count += 1;
+    if *count > limits.arguments {
+        let most = limits.arguments;
+        return Err(wrong(&format!("a call has at most {most} arguments")));
+    }
+    match limits.value_bytes.filter(|most| length > *most) {
+        Some(most) => Err(wrong(&format!("`{pointer}` has more than {most} bytes"))),
+        None => Ok(()),
     }
 }
 
@@ -147,6 +197,15 @@ impl<'d> Deserialize<'d> for ArgumentTexts {
         }
 
         deserializer.deserialize_map(Pairs)
+    }
+}
+
+impl ArgumentTexts {
+    /// Returns the texts as arguments, without the definition of a tool.
+    pub(crate) fn unbound(&self) -> Arguments {
+        let pairs = self.0.iter();
+        let pairs = pairs.map(|(pointer, text)| (&**pointer, &**text));
+        Arguments::from_pairs(pairs).unwrap_or_default()
     }
 }
 

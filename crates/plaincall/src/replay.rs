@@ -4,7 +4,7 @@
 //! other events must follow from them. If they do not, the log was written with other tools or settings, and the run cannot
 //! be resumed.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use plaincall_plan::{CallIndex, Outcome, State, Status};
 use crate::attempt::Ended;
 use crate::call_arguments::{ArgumentTexts, SubmittedArguments, bind_pairs};
 use crate::event::{Admission, Appeared, Resumed, RunBegin, RunEvent};
+use crate::held::HeldReason;
 use crate::result::CallResult;
 use crate::run_error::ResumeError;
 use crate::run_state::{Input, RunState, is_for_run};
@@ -75,23 +76,114 @@ pub(crate) fn beginning(history: &[RunEvent]) -> Result<&RunBegin, ResumeError> 
 
 /// Checks that the tools of a log still exist and have not changed.
 pub(crate) fn check_tools(begin: &RunBegin, toolbox: &Toolbox) -> Result<(), ResumeError> {
-    for (name, recorded) in &begin.tools {
-        let what = match toolbox.get(name) {
-            None => format!("the tool `{name}` no longer exists"),
-            Some(tool) if !is_same(&tool.begin(), recorded) => {
-                format!("the tool `{name}` has changed")
-            }
-            Some(_) => continue,
-        };
-        return Err(ResumeError { line: 1, what });
-    }
-    Ok(())
+    begin
+        .tools
+        .keys()
+        .try_for_each(|name| check_tool(begin, toolbox, name))
+}
+
+fn check_tool(begin: &RunBegin, toolbox: &Toolbox, name: &str) -> Result<(), ResumeError> {
+    let what = match (toolbox.get(name), begin.tools.get(name)) {
+        (None, _) => format!("the tool `{name}` no longer exists"),
+        (Some(tool), Some(recorded)) if !is_same(&tool.begin(), recorded) => {
+            format!("the tool `{name}` has changed")
+        }
+        _ => return Ok(()),
+    };
+    Err(ResumeError { line: 1, what })
 }
 
 /// Returns whether two definitions have the same JSON.
 fn is_same(now: &ToolBegin, recorded: &ToolBegin) -> bool {
     let written = |tool| serde_json::to_value(tool).ok();
     written(now) == written(recorded)
+}
+
+/// The outcome of a call that ended, as a log has it. It does not depend on the tool.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorded {
+    /// The arguments, if the call was complete and valid.
+    pub(crate) arguments: Option<ArgumentTexts>,
+    pub(crate) held: Option<HeldReason>,
+    /// Whether its tool has changed or is gone.
+    pub(crate) has_changed: bool,
+    /// The reason, if the call was rejected.
+    pub(crate) rejected: Option<Arc<str>>,
+}
+
+/// Returns the calls of a log that ended.
+fn ended_calls(history: &[RunEvent], has_changed: impl Fn(&str) -> bool) -> HashMap<u32, Recorded> {
+    let mut ended = HashMap::new();
+    for event in history {
+        if let RunEvent::Result(result) = event {
+            let is_rejected = result.status == Status::Rejected;
+            let rejected = result.error.clone().filter(|_| is_rejected);
+            ended.insert(
+                result.call,
+                Recorded {
+                    arguments: None,
+                    held: None,
+                    has_changed: has_changed(&result.name),
+                    rejected,
+                },
+            );
+        }
+    }
+    for event in history {
+        let Some(recorded) = event.call().and_then(|call| ended.get_mut(&call)) else {
+            continue;
+        };
+        match event {
+            RunEvent::Waiting(event) => recorded.arguments = Some(event.arguments.clone()),
+            RunEvent::Ready(event) => recorded.held.clone_from(&event.held),
+            _ => {}
+        }
+    }
+    ended
+}
+
+/// Restores the run state and the reader as [`replay`] does, with tools that may have changed or are gone since. Only calls that
+/// have not ended need their tools.
+pub(crate) fn replay_with(
+    toolbox: &Arc<Toolbox>,
+    history: &[RunEvent],
+    run_state: &mut RunState,
+    reader: &mut ReplyReader<Arc<Toolbox>>,
+) -> Result<Replayed, ResumeError> {
+    let begin = beginning(history)?;
+    let called = history.iter().filter_map(|event| match event {
+        RunEvent::Waiting(event) => Some(Arc::clone(&event.name)),
+        _ => None,
+    });
+    let called: BTreeSet<Arc<str>> = called.collect();
+    let is_gone = |name: &Arc<str>| toolbox.get(name).is_none();
+    let has_changed = check_tools(begin, toolbox).is_err() || called.iter().any(is_gone);
+    if has_changed {
+        run_state.set_tools(Arc::new(toolbox.as_recorded(&begin.tools, &called)));
+    }
+    let is_other = |name: &str| check_tool(begin, toolbox, name).is_err();
+    run_state.recorded = ended_calls(history, is_other);
+    for event in history {
+        if let RunEvent::Call(call) = event
+            && !run_state.recorded.contains_key(&call.call)
+            && begin.tools.contains_key(&*call.name)
+        {
+            check_tool(begin, toolbox, &call.name)?;
+        }
+    }
+    let replayed = replay(history, false, run_state, reader)?;
+    run_state.recorded = HashMap::new();
+    if has_changed {
+        for call in run_state.unended() {
+            let entry = run_state
+                .call(call)
+                .filter(|_| run_state.tool(call).is_some());
+            let name = entry.map(|entry| Arc::clone(&entry.name));
+            name.map_or(Ok(()), |name| check_tool(begin, toolbox, &name))?;
+        }
+        run_state.set_tools(Arc::clone(toolbox));
+    }
+    Ok(replayed)
 }
 
 /// Restores the run state and the reader at the end of the log. `is_whole` means that each text of it is a whole reply.
@@ -353,7 +445,11 @@ impl Replay<'_> {
             .tool(call)
             .ok_or("the call is not complete")?;
         // A user edited these arguments, so the limits of calls do not apply.
-        bind_pairs(&tool.spec, &texts.0, &Limits::default())
+        let bound = bind_pairs(&tool.spec, &texts.0, &Limits::default());
+        bound.or_else(|error| match self.run_state.recorded.get(&call.get()) {
+            Some(_) => Ok(texts.unbound()),
+            None => Err(error),
+        })
     }
 
     /// Ends or denies the call, if the result does not follow from other events.

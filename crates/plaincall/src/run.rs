@@ -31,7 +31,7 @@ use crate::log::{LOG_VERSION, Log, Recorder};
 use crate::observers::{Listener, Observer, RunEvents, observe};
 use crate::policy::{Echoes, Policy};
 pub use crate::replay::Unfinished;
-use crate::replay::{beginning, check_tools, replay};
+use crate::replay::{beginning, replay_with};
 use crate::result::{CallResult, TurnResults};
 use crate::rules::Rules;
 pub use crate::run_directory::RemovedFiles;
@@ -427,9 +427,6 @@ impl RunBuilder {
         let toolbox = Arc::new(self.toolbox);
         let history = self.log.as_ref().map(Log::history).unwrap_or_default();
         let recorded = history.first().map(|_| beginning(history)).transpose()?;
-        if let Some(recorded) = recorded {
-            check_tools(recorded, &toolbox)?;
-        }
         let policy = recorded.map_or(self.policy, |begin| begin.policy);
         let RunParts {
             guard,
@@ -439,7 +436,7 @@ impl RunBuilder {
             mut reader,
         } = RunParts::new(&toolbox, &self.dialect.for_reply(), policy, history)?;
         let mut replayed = match recorded {
-            Some(_) => Some(replay(history, false, &mut run_state, &mut reader)?),
+            Some(_) => Some(replay_with(&toolbox, history, &mut run_state, &mut reader)?),
             None => None,
         };
         let directory = if let Some(recorded) = recorded {

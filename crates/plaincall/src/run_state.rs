@@ -3,30 +3,32 @@
 //! Each [`Input`] changes the state, and produces events for subscribers and the log, and [`Command`]s for the driver. Nothing
 //! else changes the state. So applying the inputs of a log in order restores it (`spec/log.md`, "Resuming a run").
 
+mod completing;
 mod decisions;
 mod endings;
 mod input;
 mod queries;
 mod untrusted_texts;
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::{
-    Arguments, Bound, CallError, Effect, ReplyItem, Stop, SuspectMarker, ToolLookup as _, Untrusted,
+    Arguments, Bound, CallError, Effect, ReplyItem, Stop, ToolLookup as _, Untrusted,
 };
 use plaincall_plan::{Action, CallIndex, Limits, Order, Plan, Reply, State, ToolIndex};
 use plaincall_syntax::Syntax;
 
 use crate::call_arguments::SubmittedArguments;
 use crate::event::{
-    Admission, AdmittedBy, Appeared, Author, BackOff, CallRef, Completed, Delta, Message, ReplyEnd,
-    RunEvent, Started, SubagentText, TurnBegin,
+    Admission, AdmittedBy, Appeared, Author, BackOff, CallRef, Delta, Message, ReplyEnd, RunEvent,
+    Started, SubagentText, TurnBegin,
 };
 use crate::held::HeldReason;
 use crate::policy::{self, Policy, Writes};
+use crate::replay::Recorded;
 use crate::result::{CallResult, Status, Times};
 use crate::tool_policy::Dependents;
 use crate::toolbox::Toolbox;
@@ -76,6 +78,8 @@ pub(crate) struct RunState {
     counted_dependency_bytes: usize,
     /// The call that finished the run.
     pub(crate) finisher: Option<CallIndex>,
+    /// The calls that ended in the log that is replayed, by index.
+    pub(crate) recorded: HashMap<u32, Recorded>,
     /// Whether events are needed.
     pub(crate) is_observed: bool,
     pub(crate) events: Vec<RunEvent>,
@@ -155,26 +159,11 @@ impl RunState {
         let mut limits = Limits::default();
         limits.concurrent = NonZeroU32::new(policy.concurrent);
         limits.calls_per_turn = policy.calls_per_turn;
-        let mut plan = Plan::new(limits);
-        let numbers = toolbox
-            .iter()
-            .map(|tool| {
-                let mut properties = plaincall_plan::Tool::default();
-                properties.max_concurrent = tool.policy.max_concurrent;
-                properties.exclusive = tool.policy.exclusive;
-                properties.delegates = tool.policy.delegates;
-                properties.read = tool.spec.effect == Effect::Read;
-                properties.deferred =
-                    tool.spec.effect == Effect::Write && policy.writes == Writes::AtEndOfTurn;
-                properties.tolerated = tool.policy.dependents != Dependents::Skip;
-                plan.add_tool(properties)
-            })
-            .collect();
-        Self {
-            plan,
-            toolbox,
+        let mut state = Self {
+            plan: Plan::new(limits),
+            toolbox: Arc::default(),
             policy,
-            numbers,
+            numbers: Vec::new(),
             calls: Vec::new(),
             written: Vec::new(),
             children: BTreeMap::new(),
@@ -186,10 +175,31 @@ impl RunState {
             always: HashSet::new(),
             counted_dependency_bytes: 0,
             finisher: None,
+            recorded: HashMap::new(),
             is_observed: false,
             events: Vec::new(),
             commands: VecDeque::new(),
-        }
+        };
+        state.set_tools(toolbox);
+        state
+    }
+
+    /// Sets the tools of later calls. Tools that exist before and after have the same places.
+    pub(crate) fn set_tools(&mut self, toolbox: Arc<Toolbox>) {
+        let writes = self.policy.writes;
+        let numbers = toolbox.iter().map(|tool| {
+            let mut properties = plaincall_plan::Tool::default();
+            properties.max_concurrent = tool.policy.max_concurrent;
+            properties.exclusive = tool.policy.exclusive;
+            properties.delegates = tool.policy.delegates;
+            properties.read = tool.spec.effect == Effect::Read;
+            properties.deferred =
+                tool.spec.effect == Effect::Write && writes == Writes::AtEndOfTurn;
+            properties.tolerated = tool.policy.dependents != Dependents::Skip;
+            self.plan.add_tool(properties)
+        });
+        self.numbers = numbers.collect();
+        self.toolbox = toolbox;
     }
 
     /// Applies an input at a time since the start of the run.
@@ -329,7 +339,13 @@ impl RunState {
                 }
                 ReplyItem::Call(read) => {
                     let index = self.written_call(read.call.index);
-                    match read.bound() {
+                    let bound = read.bound();
+                    let today = bound.as_ref().ok().map(|bound| &bound.arguments);
+                    if self.restored(index, today, at) {
+                        self.run_actions(at);
+                        continue;
+                    }
+                    match bound {
                         Ok(Bound {
                             tool,
                             arguments,
@@ -424,7 +440,9 @@ impl RunState {
             let children = self.children.entry(CallIndex::new(parent));
             children.or_default().push(call);
         }
+        let today = bound.as_ref().ok().map(|(_, arguments)| arguments);
         match bound {
+            _ if !is_orphan && self.restored(call, today, at) => {}
             _ if is_orphan => {
                 let reason = "its parent call is not running";
                 let _ = self.plan.reject(call, reason);
@@ -457,42 +475,6 @@ impl RunState {
                 ..Times::default()
             },
             ..Call::default()
-        });
-    }
-
-    fn complete(
-        &mut self,
-        call: CallIndex,
-        tool: usize,
-        arguments: &Arc<Arguments>,
-        echo: Option<HeldReason>,
-        suspect: Option<SuspectMarker>,
-        at: Duration,
-    ) {
-        let echo = echo.or_else(|| self.copied_example(call, arguments));
-        let held = self.held(call, echo, suspect);
-        let entry = self.calls.get_mut(call.index());
-        let Some((entry, number)) = entry.zip(self.numbers.get(tool)) else {
-            return;
-        };
-        let ids = &*entry.dependencies;
-        // A call that has ended already, for instance because of the limit of calls, needs no arguments.
-        if self.plan.complete(call, *number, ids).is_err() {
-            return;
-        }
-        entry.times.complete = Some(at);
-        entry.tool = Some(tool);
-        entry.arguments = Some(Arc::clone(arguments));
-        entry.held = held;
-        let arguments = (&**arguments).into();
-        self.emit_for(call, at, |CallRef { call, id, name, at }| {
-            RunEvent::Waiting(Completed {
-                call,
-                id,
-                name,
-                arguments,
-                at,
-            })
         });
     }
 

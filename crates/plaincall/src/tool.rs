@@ -344,6 +344,19 @@ impl Tool {
         self.origin.as_deref()
     }
 
+    /// Creates a tool of a log that no longer exists. It never runs.
+    pub(crate) fn gone(name: &str) -> Self {
+        Self::raw(ToolSpec::new(name), |_, _| async {
+            Err("the tool no longer exists".into())
+        })
+    }
+
+    /// Sets the settings that a log contains.
+    pub(crate) fn set_begin(&mut self, begin: &ToolBegin) {
+        self.spec.effect = begin.effect;
+        self.policy = begin.policy.clone();
+    }
+
     pub(crate) fn begin(&self) -> ToolBegin {
         ToolBegin {
             effect: self.spec.effect,

@@ -1,12 +1,14 @@
 //! Sets of tools.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use plaincall_call::{Effect, ToolLookup, ToolSpec};
 
 use crate::tool::Tool;
+use crate::tool_policy::ToolBegin;
 
 /// The error for retries of a tool that writes.
 pub(crate) const NO_RETRY_OF_WRITES: &str = "tools with the effect `write` cannot be retried, because a failed call may have changed something; if repeating a call is harmless, set the effect `idempotent`";
@@ -63,6 +65,27 @@ impl Toolbox {
     /// Returns the tool with this name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.tools.get(*self.places.get(name)?)
+    }
+
+    /// Returns these tools as a log knows them: with its settings, and after them those that no longer exist.
+    pub(crate) fn as_recorded(
+        &self,
+        recorded: &BTreeMap<String, ToolBegin>,
+        called: &BTreeSet<Arc<str>>,
+    ) -> Self {
+        let mut all = self.clone();
+        let names = recorded.keys().map(String::as_str);
+        for name in names.chain(called.iter().map(|name| &**name)) {
+            let next = all.tools.len();
+            let place = *all.places.entry(name.to_owned()).or_insert(next);
+            if place == next {
+                all.tools.push(Tool::gone(name));
+            }
+            if let Some((tool, begin)) = all.tools.get_mut(place).zip(recorded.get(name)) {
+                tool.set_begin(begin);
+            }
+        }
+        all
     }
 
     /// Returns the tool that a submitted call means, with its position.

@@ -9,12 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use plaincall::process::{BackgroundProcess, Program, is_inherited_variable};
 use plaincall_http::http::header::{HeaderName, HeaderValue};
 use plaincall_http::{HttpClient, HttpError, causes};
 use rmcp::RoleClient;
-use rmcp::model::ErrorCode;
-use rmcp::service::{ClientInitializeError, Peer, RunningService, ServiceError, serve_client};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorCode,
+    RequestId, ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, Peer, PeerRequestOptions, RunningService, ServiceError, serve_client,
+};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransportConfig, StreamableHttpError,
 };
@@ -25,7 +31,7 @@ use url::Url;
 use super::client::Client;
 use super::config::McpTransport;
 use super::events::EventClient;
-use super::messages::{LONGEST_MESSAGE, Messages, Unreadable};
+use super::messages::{LONGEST_MESSAGE, Messages, Noise, Unreadable};
 use super::requests::{MOST_REQUESTS, Requests};
 use super::{McpOptions, clipped};
 use crate::text::is_unseen;
@@ -56,6 +62,7 @@ impl Connection {
     pub(super) async fn open(
         transport: &McpTransport,
         options: &McpOptions,
+        noise: Noise,
     ) -> Result<Self, String> {
         match transport {
             McpTransport::Stdio {
@@ -68,14 +75,32 @@ impl Connection {
                 let mut program = Program::new(command, directory);
                 program.arguments = args.iter().map(OsString::from).collect();
                 program.environment = environment(env, options);
-                start(&program, options).await
+                start(&program, options, noise).await
             }
-            McpTransport::Http { url, headers } => reach_out(url, headers, options).await,
+            McpTransport::Http { url, headers } => reach_out(url, headers, options, noise).await,
         }
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
         self.service.peer()
+    }
+
+    /// Calls a tool. Returns any result, also one with content of an unknown kind. Dropping the future cancels the call.
+    pub(super) async fn call(
+        &self,
+        params: CallToolRequestParams,
+    ) -> Result<ServerResult, ServiceError> {
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let options = PeerRequestOptions::no_options();
+        let sent = self.peer().send_request_with_option(request, options);
+        let handle = sent.await?;
+        let mut abandoned = Abandoned {
+            peer: self.peer(),
+            id: Some(handle.id.clone()),
+        };
+        let answer = handle.await_response().await;
+        abandoned.id = None;
+        answer
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -121,6 +146,23 @@ impl Connection {
     }
 }
 
+/// Cancels a request when it is dropped.
+struct Abandoned<'p> {
+    peer: &'p Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            let reason = "the call was cancelled".to_owned();
+            let cancelled = CancelledNotificationParam::new(Some(id), Some(reason));
+            // One poll queues the notification.
+            let _ = self.peer.notify_cancelled(cancelled).now_or_never();
+        }
+    }
+}
+
 /// The inherited variables and those of the configuration.
 fn environment(env: &[(String, String)], options: &McpOptions) -> Vec<(OsString, OsString)> {
     let is_seen = |name: &OsString| {
@@ -133,7 +175,11 @@ fn environment(env: &[(String, String)], options: &McpOptions) -> Vec<(OsString,
         .collect()
 }
 
-async fn start(program: &Program, options: &McpOptions) -> Result<Connection, String> {
+async fn start(
+    program: &Program,
+    options: &McpOptions,
+    noise: Noise,
+) -> Result<Connection, String> {
     let started = BackgroundProcess::start(program, KEPT_WORDS);
     let (resident, stdin, stdout) = started
         .map_err(|error| format!("could not be started: {}", program.why_not_started(&error)))?;
@@ -141,7 +187,7 @@ async fn start(program: &Program, options: &McpOptions) -> Result<Connection, St
         return Err("could not be started: it has no stdin and stdout".to_owned());
     };
     let is_over = Arc::new(AtomicBool::new(false));
-    let unreadable = Unreadable::Fail(Arc::clone(&is_over));
+    let unreadable = Unreadable::Skip(Arc::clone(&is_over), noise);
     let transport = Messages::<RoleClient, _, _>::new(stdout, stdin, unreadable);
     begin(transport, Some(resident), is_over, options).await
 }
@@ -150,6 +196,7 @@ async fn reach_out(
     url: &str,
     headers: &[(String, String)],
     options: &McpOptions,
+    noise: Noise,
 ) -> Result<Connection, String> {
     if Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some()) {
         return Err("cannot be used: its URL contains a user name or a password; set `Authorization` in `headers` instead".to_owned());
@@ -165,11 +212,12 @@ async fn reach_out(
         value.set_sensitive(true);
         heads.insert(head, value);
     }
-    // A new session would repeat a call that may have run.
+    // A call that meets an expired session has not run. It is repeated once, in a new session.
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(heads)
-        .reinit_on_expired_session(false);
-    let transport = StreamableHttpClientTransport::with_client(EventClient(client), config);
+        .reinit_on_expired_session(true);
+    let client = EventClient(client, noise);
+    let transport = StreamableHttpClientTransport::with_client(client, config);
     begin(transport, None, Arc::default(), options).await
 }
 
@@ -315,7 +363,11 @@ fn over_http(error: &StreamableHttpError<HttpError>) -> String {
             "returned neither JSON nor an event stream; is this the URL of its MCP endpoint?"
                 .to_owned()
         }
-        Http::SessionExpired => "ended the session; the call is not repeated".to_owned(),
+        Http::SessionExpired => "ended the session, and also the new one".to_owned(),
+        Http::ReinitializationFailed(error) => format!(
+            "ended the session and rejected a new one: {}",
+            clipped(&error.message)
+        ),
         Http::UnexpectedServerResponse(answer) => {
             format!("sent an unexpected answer: {}", clipped(answer))
         }

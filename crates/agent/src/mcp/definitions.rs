@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use plaincall::call::ToolSpec;
-use plaincall::call::definitions::read_tool_definitions;
+use plaincall::call::definitions::read_usable_tools;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientRequest, ErrorCode, Extensions, ListToolsRequest, ListToolsRequestMethod,
@@ -47,6 +47,10 @@ pub(super) struct Offer {
 
 impl Offer {
     fn skip(&mut self, name: &str, reason: String) {
+        self.report(name, true, reason);
+    }
+
+    fn report(&mut self, name: &str, is_dropped: bool, reason: String) {
         if self.skipped.len() == MOST_SKIPPED {
             self.unnamed += 1;
             return;
@@ -55,12 +59,13 @@ impl Offer {
         self.skipped.push(SkippedTool {
             server,
             tool,
+            is_dropped,
             reason,
         });
     }
 
     fn take(&mut self, name: String, tool: Value, server: &McpServer, secrets: &Secrets) {
-        let (spec, length) = match read(&name, tool, server, secrets) {
+        let (spec, length, lost) = match read(&name, tool, server, secrets) {
             Ok(read) => read,
             Err(why) => return self.skip(&name, why),
         };
@@ -69,6 +74,9 @@ impl Offer {
                 "the server's definitions exceed {LONGEST_OFFER} bytes; select tools with `tools`"
             );
             return self.skip(&name, why);
+        }
+        if let Some(why) = lost {
+            self.report(&name, false, why);
         }
         self.length += length;
         self.tools.push(Offered { name, spec });
@@ -82,6 +90,7 @@ impl Offer {
             self.skipped.push(SkippedTool {
                 server,
                 tool,
+                is_dropped: true,
                 reason,
             });
         }
@@ -182,13 +191,13 @@ async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<Page, S
     }
 }
 
-/// The definition of a tool for the model, and its size in bytes.
+/// The definition of a tool for the model, its size in bytes, and why a part of it is not used.
 fn read(
     name: &str,
     mut tool: Value,
     server: &McpServer,
     secrets: &Secrets,
-) -> Result<(ToolSpec, usize), String> {
+) -> Result<(ToolSpec, usize, Option<String>), String> {
     if name.is_empty() {
         return Err("it has no name".to_owned());
     }
@@ -207,9 +216,22 @@ fn read(
             json.len()
         ));
     }
-    let specs = read_tool_definitions(&json).map_err(|error| clipped(&error.to_string()))?;
-    let spec = specs.into_iter().next();
-    let mut spec = spec.ok_or_else(|| "it is not a tool definition".to_owned())?;
+    let usable = read_usable_tools([&*json]);
+    let changed = usable.changed.into_iter().next();
+    let why = changed.map(|changed| {
+        let at = changed.reason.at.trim_start_matches("/0").to_owned();
+        (
+            at.clone(),
+            clipped(&format!("{at}: {}", changed.reason.message)),
+        )
+    });
+    let in_a_parameter = |at: &str| at.contains("/properties") || at.contains("/required");
+    let (mut spec, lost) = match (usable.tools.into_iter().next(), why) {
+        (Some(spec), None) => (spec, None),
+        (Some(spec), Some((at, why))) if in_a_parameter(&at) => (spec, Some(why)),
+        (_, Some((_, why))) => return Err(why),
+        (None, None) => return Err("it is not a tool definition".to_owned()),
+    };
     spec.effect = server.effect_of(name, spec.hinted_effect);
-    Ok((spec, json.len()))
+    Ok((spec, json.len(), lost))
 }

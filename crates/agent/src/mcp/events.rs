@@ -28,7 +28,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 use url::Url;
 
-use super::messages::{LONGEST_MESSAGE, Line, failed, read, with_digits};
+use super::messages::{LONGEST_MESSAGE, Line, Noise, failed, read, skip, with_digits};
 
 /// The most redirects that are followed, all within one server.
 const REDIRECTS: usize = 5;
@@ -39,7 +39,7 @@ const WAITS: Waits = Waits::all(Duration::MAX);
 
 /// Sends requests to one server. An invalid event fails the call that it answers.
 #[derive(Clone)]
-pub(super) struct EventClient(pub(super) HttpClient);
+pub(super) struct EventClient(pub(super) HttpClient, pub(super) Noise);
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 type Failure = StreamableHttpError<HttpError>;
@@ -84,7 +84,14 @@ impl EventClient {
                 {
                     url = next;
                 }
-                _ => return refused(response),
+                _ => match response.encoding() {
+                    Some(encoding) => {
+                        return Err(odd(&format!(
+                            "the content encoding `{encoding}`, although none is accepted"
+                        )));
+                    }
+                    None => return refused(response),
+                },
             }
         }
         Err(StreamableHttpError::UnexpectedEndOfStream)
@@ -152,10 +159,15 @@ impl StreamableHttpClient for EventClient {
         if !is_good {
             let body = response.error_body(Vec::new()).await;
             // For authentication errors the status counts, not the body.
+            let is_session = |text: &str| text.to_lowercase().contains("session");
+            if status == 400 && has_session && is_session(&String::from_utf8_lossy(&body)) {
+                return Err(StreamableHttpError::SessionExpired);
+            }
             if is_json
                 && !matches!(status, 401 | 403)
                 && let Ok(error @ JsonRpcMessage::Error(_)) = serde_json::from_slice(&body)
             {
+                let error = answering(error, id);
                 return Ok(StreamableHttpPostResponse::Json(error, session));
             }
             if status >= 500 {
@@ -164,7 +176,7 @@ impl StreamableHttpClient for EventClient {
             return Err(unexpected(status, &body));
         }
         if content_type.starts_with(EVENT_STREAM_MIME_TYPE) {
-            let events = events(response, id);
+            let events = events(response, id, self.1.clone());
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let is_empty = response.header(&CONTENT_LENGTH) == "0";
@@ -173,7 +185,10 @@ impl StreamableHttpClient for EventClient {
             let body = body.map_err(StreamableHttpError::Client)?;
             let text = with_digits(String::from_utf8_lossy(&body));
             return match serde_json::from_str(&text) {
-                Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
+                Ok(message) => Ok(StreamableHttpPostResponse::Json(
+                    answering(message, id),
+                    session,
+                )),
                 // A notification has no answer.
                 Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),
                 Err(_) if is_empty => Err(StreamableHttpError::UnexpectedContentType(None)),
@@ -222,8 +237,16 @@ impl StreamableHttpClient for EventClient {
                 content_type,
             )));
         }
-        Ok(events(response, None))
+        Ok(events(response, None, self.1.clone()))
     }
+}
+
+/// Gives an error the id of the request that the HTTP response answers: servers that reject a request do not read its id.
+fn answering(mut message: ServerJsonRpcMessage, id: Option<RequestId>) -> ServerJsonRpcMessage {
+    if let (JsonRpcMessage::Error(error), Some(id)) = (&mut message, id) {
+        error.id = Some(id);
+    }
+    message
 }
 
 fn unexpected(status: u16, body: &[u8]) -> Failure {
@@ -234,7 +257,7 @@ fn unexpected(status: u16, body: &[u8]) -> Failure {
 }
 
 /// The events of a response to the request with this id, if any.
-fn events(response: HttpResponse, id: Option<RequestId>) -> Events {
+fn events(response: HttpResponse, id: Option<RequestId>, noise: Noise) -> Events {
     // Bytes since the last event.
     let waiting = Arc::new(AtomicUsize::new(0));
     let begun = (response, Arc::clone(&waiting));
@@ -258,27 +281,25 @@ fn events(response: HttpResponse, id: Option<RequestId>) -> Events {
     let events = SseStream::from_bytes_stream(Box::pin(pieces));
     Box::pin(events.map(move |event| {
         waiting.store(0, Ordering::Relaxed);
-        event.map(|event| readable(event, id.as_ref()))
+        event.map(|event| readable(event, id.as_ref(), &noise))
     }))
 }
 
-/// Checks an event. An invalid one fails the request that it answers.
-fn readable(mut event: Sse, id: Option<&RequestId>) -> Sse {
+/// Checks an event. An invalid one fails the request that it answers; one without a message loses its data.
+fn readable(mut event: Sse, id: Option<&RequestId>, noise: &Noise) -> Sse {
     let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
-    if let Some(id) = id.filter(|_| is_message)
-        && let Some(data) = &mut event.data
-    {
-        let message: Option<ServerJsonRpcMessage> = match read(data.as_bytes()) {
-            Line::Nothing => None,
-            // As on stdout, text that is not JSON is ignored.
-            Line::Unreadable(..) if !data.trim_start().starts_with('{') => None,
-            Line::Message(message) => Some(message),
-            Line::Unreadable(_, why) => Some(failed(id.clone(), &why)),
-        };
-        // Re-serialized without unpaired surrogates.
-        if let Some(Ok(text)) = message.map(|message| serde_json::to_string(&message)) {
-            *data = text;
+    let Some(data) = event.data.take().filter(|_| is_message) else {
+        return event;
+    };
+    let message: Option<ServerJsonRpcMessage> = match (read(data.as_bytes()), id) {
+        (Line::Message(message), _) => Some(message),
+        (Line::Unreadable(Some(_), why), Some(id)) => Some(failed(id.clone(), &why)),
+        (Line::Nothing | Line::Unreadable(..), _) => {
+            skip(data.as_bytes(), noise);
+            None
         }
-    }
+    };
+    // Re-serialized without unpaired surrogates.
+    event.data = message.and_then(|message| serde_json::to_string(&message).ok());
     event
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use plaincall::call::json::keep_digits;
 use plaincall_wire::replace_lone_surrogates;
@@ -18,15 +18,20 @@ use tokio::io::{
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
+use super::clipped;
+
 pub(super) const LONGEST_MESSAGE: usize = 16 << 20;
+
+/// The beginning of the first skipped output of a server that looks like a message.
+pub(super) type Noise = Arc<OnceLock<String>>;
 
 /// The handling of an invalid line.
 #[derive(Clone, Debug)]
 pub(super) enum Unreadable {
     /// Answer it with an error, for clients.
     Answer,
-    /// Fail the requests that it may answer. If a line exceeds the limit, the stream ends and this is set.
-    Fail(Arc<AtomicBool>),
+    /// Skip it, or fail the request that it answers. If a line exceeds the limit, the stream ends and the flag is set.
+    Skip(Arc<AtomicBool>, Noise),
 }
 
 pub(super) struct Messages<Role: ServiceRole, R, W> {
@@ -48,8 +53,15 @@ pub(super) enum Line<M> {
     Message(M),
     /// Nothing that a request waits for.
     Nothing,
-    /// An invalid message, with its id if it has one.
+    /// An invalid message, with its id if it answers a request.
     Unreadable(Option<RequestId>, String),
+}
+
+/// Records skipped output, unless it is plain text, which many servers print.
+pub(super) fn skip(line: &[u8], noise: &Noise) {
+    if line.trim_ascii().starts_with(b"{") {
+        noise.get_or_init(|| clipped(String::from_utf8_lossy(line).trim()));
+    }
 }
 
 impl<Role, R, W> Messages<Role, R, W>
@@ -98,7 +110,7 @@ where
     fn take_line(&mut self) -> bool {
         let line = std::mem::take(&mut self.line);
         let is_long = line.len() > self.limit;
-        if is_long && let Unreadable::Fail(is_over) = &self.unreadable {
+        if is_long && let Unreadable::Skip(is_over, _) = &self.unreadable {
             is_over.store(true, Ordering::Relaxed);
             return false;
         }
@@ -118,16 +130,13 @@ where
                 let line = format!("{error}\n");
                 self.answering = Some(tokio::spawn(async move { write(&output, &line).await }));
             }
-            // Some servers print text between their messages.
-            (Line::Unreadable(None, _), Unreadable::Fail(_))
-                if !line.trim_ascii().starts_with(b"{") => {}
-            (Line::Unreadable(id, why), Unreadable::Fail(_)) => {
-                let meant = |waiting: &&RequestId| id.as_ref().is_none_or(|id| id == *waiting);
-                let meant: Vec<RequestId> = self.waiting.iter().filter(meant).cloned().collect();
-                for id in meant {
-                    self.next.push_back(failed(id, &why));
-                }
+            (Line::Unreadable(Some(id), why), Unreadable::Skip(..))
+                if self.waiting.contains(&id) =>
+            {
+                self.next.push_back(failed(id, &why));
             }
+            // Some servers print text and logs between their messages.
+            (Line::Unreadable(..), Unreadable::Skip(_, noise)) => skip(&line, noise),
         }
         true
     }
@@ -214,18 +223,17 @@ pub(super) fn read<M: serde::de::DeserializeOwned>(line: &[u8]) -> Line<M> {
         Ok(message) => return Line::Message(message),
         Err(error) => error,
     };
-    let document = serde_json::from_str::<Value>(&line);
-    let is_notification =
-        |value: &Value| value.get("method").is_some() && value.get("id").is_none();
-    if document.as_ref().is_ok_and(is_notification) {
+    let Ok(document) = serde_json::from_str::<Value>(&line) else {
+        return Line::Unreadable(id_in(&line), error.to_string());
+    };
+    let has = |key: &str| document.get(key).is_some();
+    if has("method") && !has("id") {
         // A notification of another protocol version.
         return Line::Nothing;
     }
-    let why = match document {
-        Ok(_) => "it has the wrong structure".to_owned(),
-        Err(_) => error.to_string(),
-    };
-    Line::Unreadable(id_in(&line), why)
+    let is_answer = has("result") || has("error");
+    let id = id_in(&line).filter(|_| is_answer || has("jsonrpc"));
+    Line::Unreadable(id, "it has the wrong structure".to_owned())
 }
 
 /// Returns a message with long integers as strings if it has the arguments or the structured result of a call. In other messages,
@@ -294,7 +302,7 @@ mod tests {
     use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, NumberOrString, RequestId};
     use rmcp::transport::Transport as _;
 
-    use super::{Messages, Unreadable, id_in};
+    use super::{Messages, Noise, Unreadable, id_in};
 
     #[test]
     fn ids_of_messages_that_cannot_be_read() {
@@ -323,7 +331,7 @@ mod tests {
     /// The results of a server's lines while requests 1 and 2 wait: errors as `!id`.
     async fn read_by_client(lines: &[u8]) -> (Vec<String>, bool) {
         let is_over = Arc::default();
-        let unreadable = Unreadable::Fail(Arc::clone(&is_over));
+        let unreadable = Unreadable::Skip(Arc::clone(&is_over), Noise::default());
         let mut messages = Messages::<RoleClient, _, _>::new(
             Cursor::new(lines.to_vec()),
             tokio::io::sink(),
@@ -365,8 +373,9 @@ mod tests {
             (b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\n", &["!2"], false),
             (b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":NaN}\r\n", &["!2"], false),
             (b"{\"id\":1,\"result\":{}}", &["!1"], false),
-            // It could answer either request.
-            (b"{\"jsonrpc\":\"2.0\",\n", &["!1", "!2"], false),
+            // Logs, half a line, and objects that answer no request.
+            (b"{\"jsonrpc\":\"2.0\",\n{ not json\n", &[], false),
+            (b"{\"level\":30,\"id\":1,\"msg\":\"starting\"}\n{\"result\":5}\n{\"jsonrpc\":\"2.0\"}\n", &[], false),
             // One that no request waits for, and text.
             (b"{\"jsonrpc\":\"2.0\",\"id\":9,\"result\"\n", &[], false),
             (b"Server is ready\n\n[info] x\n", &[], false),

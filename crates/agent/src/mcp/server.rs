@@ -1,10 +1,11 @@
 //! A server: its connection and its restart.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
 
 use plaincall::{BoxError, Tool, ToolResult};
-use rmcp::model::{CallToolRequestParams, CallToolResponse};
+use rmcp::model::{CallToolRequestParams, ServerResult};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::AbortHandle;
@@ -13,12 +14,13 @@ use super::McpOptions;
 use super::config::{McpServer, McpTransport};
 use super::connection::{Connection, Ending, not_answered};
 use super::definitions::{Offer, Offered, offer};
+use super::messages::Noise;
 use super::result::{failure, tool_result};
 use super::secrets::Secrets;
 
 /// The default time limit of a call. Progress reports do not extend it.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
-/// How often a server is restarted.
+/// How often a server that ended is restarted, unless the user restarts it.
 const RESTARTS: u32 = 1;
 
 pub(super) struct Server {
@@ -28,11 +30,15 @@ pub(super) struct Server {
     state: Arc<Mutex<State>>,
     /// The task that restarts it.
     starting: Lock<Option<AbortHandle>>,
+    noise: Noise,
+    is_noted: AtomicBool,
 }
 
 struct State {
     connection: Option<Arc<Connection>>,
     restarts: u32,
+    /// The server was closed, and is not connected again.
+    is_closed: bool,
     end: Ending,
 }
 
@@ -43,18 +49,22 @@ impl Server {
         options: Arc<McpOptions>,
     ) -> Result<(Self, Offer), String> {
         let secrets = Secrets::of(&config);
-        let reached = reach(&config, &options, &secrets).await;
+        let noise = Noise::default();
+        let reached = reach(&config, &options, &secrets, noise.clone()).await;
         let (connection, offered) = reached.map_err(|why| secrets.redact(why))?;
         let server = Self {
             state: Arc::new(Mutex::new(State {
                 connection: Some(Arc::new(connection)),
                 restarts: RESTARTS,
+                is_closed: false,
                 end: Ending::of("has ended"),
             })),
             starting: Lock::default(),
             config,
             options,
             secrets,
+            noise,
+            is_noted: AtomicBool::new(false),
         };
         Ok((server, offered))
     }
@@ -90,14 +100,22 @@ impl Server {
         let connection = connection.map_err(|why| self.failure(why))?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let name = self.name();
-        match connection.peer().call_tool_once(params).await {
-            Ok(CallToolResponse::Complete(result)) => {
+        match connection.call(params).await {
+            Ok(ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_)) => {
+                Err(self.failure(format!(
+                    "the MCP server `{name}` asked for input instead of answering, which is not supported"
+                )))
+            }
+            // Also a result with content of an unknown kind.
+            Ok(result) => {
+                let result = serde_json::to_value(result).unwrap_or_default();
                 tool_result(&result, self.options.output_limit, &self.secrets)
             }
-            Ok(_) => Err(self.failure(format!(
-                "the MCP server `{name}` asked for input instead of answering, which is not supported"
-            ))),
             Err(error) => Err(self.failure(match not_answered(&error) {
+                // The answer to one request has ended, and not a process.
+                None if self.is_remote() && !connection.is_gone() => format!(
+                    "the MCP server `{name}` closed the connection during this call; the call may have run and is not repeated"
+                ),
                 Some(why) if !connection.is_gone() => {
                     let changed = if connection.has_changed() {
                         "; it reports that its tools have changed, and this conversation still uses the old ones"
@@ -111,6 +129,11 @@ impl Server {
         }
     }
 
+    /// Returns whether the server is reached over HTTP. Such a server is never started, only connected.
+    fn is_remote(&self) -> bool {
+        matches!(self.config.transport, McpTransport::Http { .. })
+    }
+
     /// The error for the model, without secrets.
     fn failure(&self, message: String) -> BoxError {
         failure(self.secrets.redact(message))
@@ -120,7 +143,7 @@ impl Server {
     async fn interrupted(&self, connection: &Arc<Connection>) -> String {
         let mut state = self.state.lock().await;
         state.forget(connection).await;
-        let later = if state.restarts > 0 {
+        let later = if state.restarts > 0 || self.is_remote() {
             "it is restarted for the next call"
         } else {
             "it was already restarted once and is not restarted again"
@@ -144,18 +167,19 @@ impl Server {
         }
         let name = self.name();
         let end = state.end.to_string();
-        if state.restarts == 0 {
+        if state.is_closed || (state.restarts == 0 && !self.is_remote()) {
             return Err(format!(
                 "the MCP server `{name}` {end}; its tools are unavailable"
             ));
         }
         // Counted before the start, or a server that hangs would be restarted for every call.
-        state.restarts -= 1;
+        state.restarts = state.restarts.saturating_sub(1);
         // A task, so that a cancelled call does not cancel the start for others.
         let starting = tokio::spawn(start(
             state,
             self.config.transport.clone(),
             Arc::clone(&self.options),
+            self.noise.clone(),
         ));
         self.set_starting(Some(starting.abort_handle()));
         let started = starting.await;
@@ -176,10 +200,38 @@ impl Server {
         }
     }
 
+    /// Returns the first line that was skipped, once.
+    pub(super) fn note(&self) -> Option<String> {
+        let noise = self.noise.get()?;
+        let is_new = !self.is_noted.swap(true, Ordering::Relaxed);
+        is_new.then(|| self.secrets.redact(noise.clone()))
+    }
+
+    /// Returns why it has no connection, as a predicate.
+    pub(super) async fn end(&self) -> Option<String> {
+        let state = self.state.lock().await;
+        let connection = state.connection.as_ref();
+        let is_open = connection.is_some_and(|connection| !connection.is_gone());
+        (!is_open).then(|| self.secrets.redact(state.end.to_string()))
+    }
+
+    /// Ends the connection and begins a new one.
+    pub(super) async fn restart(&self) -> Result<(), String> {
+        self.close().await;
+        {
+            let mut state = self.state.lock().await;
+            // This start is not counted.
+            (state.restarts, state.is_closed) = (RESTARTS + 1, false);
+            state.end = Ending::of("was stopped");
+        }
+        let restarted = self.connection().await.map(drop);
+        restarted.map_err(|why| self.secrets.redact(why))
+    }
+
     pub(super) async fn close(&self) {
         self.set_starting(None);
         let mut state = self.state.lock().await;
-        state.restarts = 0;
+        state.is_closed = true;
         state.end = Ending::of("was closed");
         if let Some(connection) = state.connection.take() {
             connection.close().await;
@@ -198,8 +250,9 @@ async fn reach(
     config: &McpServer,
     options: &McpOptions,
     secrets: &Secrets,
+    noise: Noise,
 ) -> Result<(Connection, Offer), String> {
-    let connection = Connection::open(&config.transport, options).await?;
+    let connection = Connection::open(&config.transport, options, noise).await?;
     let asked = offer(connection.peer(), config, secrets);
     match tokio::time::timeout(options.connect_timeout, asked).await {
         Ok(Ok(offered)) => Ok((connection, offered)),
@@ -220,8 +273,9 @@ async fn start(
     mut state: OwnedMutexGuard<State>,
     transport: McpTransport,
     options: Arc<McpOptions>,
+    noise: Noise,
 ) -> Result<Arc<Connection>, String> {
-    match Connection::open(&transport, &options).await {
+    match Connection::open(&transport, &options, noise).await {
         Ok(connection) => {
             let connection = Arc::new(connection);
             state.connection = Some(Arc::clone(&connection));

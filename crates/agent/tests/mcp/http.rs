@@ -8,8 +8,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 /// The tools at `/mcp`.
-const TOOLS: [&str; 10] = [
-    "json", "events", "moved", "busy", "cut", "gone", "away", "quote", "odd", "half",
+const TOOLS: [&str; 15] = [
+    "json", "events", "moved", "busy", "cut", "gone", "away", "quote", "odd", "half", "expired",
+    "stated", "refused", "ended", "noisy",
 ];
 
 /// It listens until it is dropped.
@@ -24,8 +25,8 @@ pub(crate) struct Responder {
 struct State {
     calls: Vec<String>,
     elsewhere: String,
-    /// The names of the tools at `/given`, and their results.
-    offered: Vec<String>,
+    /// The definitions of the tools at `/given`, and their results.
+    offered: Value,
     given: Value,
 }
 
@@ -61,8 +62,12 @@ impl Responder {
 
     /// Sets the tools at `/given`.
     pub(crate) fn offer(&self, tools: &[&str]) {
-        let mut state = self.state.lock().expect("no panic");
-        state.offered = tools.iter().map(|&name| name.to_owned()).collect();
+        self.define(&tools.iter().map(defined).collect());
+    }
+
+    /// Sets the definitions of the tools at `/given`.
+    pub(crate) fn define(&self, tools: &Value) {
+        self.state.lock().expect("no panic").offered = tools.clone();
     }
 
     /// Sets the results of the tools at `/given`.
@@ -152,9 +157,10 @@ fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "web", "version": "1"},
             });
-            // The server has sessions.
-            let with_session = format!("{JSON}Mcp-Session-Id: one\r\n");
-            response("200 OK", &with_session, &with(result))
+            // The server has sessions, and sends other events first.
+            let with_session = "Content-Type: text/event-stream\r\nMcp-Session-Id: one\r\n";
+            let events = format!("event: ping\ndata: {{}}\n\ndata: {}\n\n", with(result));
+            response("200 OK", with_session, &events)
         }
         Some("tools/list") if !matches!(path, "/mcp" | "/given") => {
             let page = message["params"]["cursor"].as_str().unwrap_or("0");
@@ -162,14 +168,10 @@ fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
             response("200 OK", JSON, &with(page_of(path, page)))
         }
         Some("tools/list") => {
-            let names = match path {
+            let tools: Value = match path {
                 "/given" => state.lock().expect("no panic").offered.clone(),
-                _ => TOOLS.map(str::to_owned).to_vec(),
+                _ => TOOLS.iter().map(defined).collect(),
             };
-            let tools = names.iter().map(|name| {
-                json!({"name": name, "inputSchema": {"type": "object", "properties": {"a": {}}}})
-            });
-            let tools: Value = tools.collect();
             response("200 OK", JSON, &with(json!({"tools": tools})))
         }
         Some("tools/call") if path == "/given" => {
@@ -178,10 +180,11 @@ fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
         }
         Some("tools/call") => {
             let name = message["params"]["name"].as_str().expect("a name");
-            let elsewhere = {
+            let (elsewhere, calls) = {
                 let mut state = state.lock().expect("no panic");
                 state.calls.push(name.to_owned());
-                state.elsewhere.clone()
+                let calls = state.calls.iter().filter(|called| *called == name);
+                (state.elsewhere.clone(), calls.count())
             };
             let text = format!("{key} called {name}");
             let result = with(json!({"content": [{"type": "text", "text": text}]}));
@@ -206,6 +209,22 @@ fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
                     response("307 Temporary Redirect", "Location: /other\r\n", "")
                 }
                 "gone" => response("404 Not Found", "", ""),
+                "expired" if calls == 1 => response("404 Not Found", "", ""),
+                "stated" if calls == 1 => {
+                    let error = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID"},"id":null}"#;
+                    response("400 Bad Request", JSON, error)
+                }
+                "refused" => {
+                    let error = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"not now"},"id":null}"#;
+                    response("406 Not Acceptable", JSON, error)
+                }
+                "ended" => response("200 OK", "Content-Type: text/event-stream\r\n", ": bye\n\n"),
+                "noisy" => {
+                    let events = format!(
+                        "event: ping\ndata: {{}}\n\ndata: {{\"level\":30}}\n\ndata: {result}\n\n"
+                    );
+                    response("200 OK", "Content-Type: text/event-stream\r\n", &events)
+                }
                 "away" => {
                     let location = format!("Location: {elsewhere}\r\n");
                     response("307 Temporary Redirect", &location, "")
@@ -223,6 +242,10 @@ fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
         }
         _ => response("202 Accepted", "", ""),
     }
+}
+
+fn defined(name: &&str) -> Value {
+    json!({"name": name, "inputSchema": {"type": "object", "properties": {"a": {}}}})
 }
 
 /// Servers that offer too much.

@@ -97,10 +97,10 @@ type Returned<'r> = Result<&'r str, (&'r str, Option<&'r str>)>;
 async fn results() {
     let text = |text: &str| json!({"type": "text", "text": text});
     let cut = format!(
-        "{}\n[output truncated: first 60 of 80 bytes]\n",
-        "é".repeat(30)
+        "{}\n[output truncated: first 120 of 160 bytes]\n",
+        "é".repeat(60)
     );
-    let table: [(Value, Returned<'_>); 13] = [
+    let table: [(Value, Returned<'_>); 26] = [
         (json!({"content": []}), Ok("")),
         (
             json!({"content": [text("one\n"), text("two"), text("three")]}),
@@ -114,10 +114,62 @@ async fn results() {
             json!({"content": [text("a is 1")], "structuredContent": {"a": 1}}),
             Ok("a is 1\n{\"a\":1}"),
         ),
+        (json!({"content": [], "structuredContent": null}), Ok("")),
+        // As the file-system server and FastMCP repeat their texts.
         (
-            json!({"content": [], "structuredContent": null}),
-            Ok("null"),
+            json!({"content": [text("one \"two\"\n")], "structuredContent": {"content": "one \"two\"\n"}}),
+            Ok("one \"two\"\n"),
         ),
+        (
+            json!({"content": [text("42")], "structuredContent": {"result": 42}}),
+            Ok("42"),
+        ),
+        (
+            json!({"content": [text("a"), text("2"), text("{\"a\": 1}")], "structuredContent": {"result": ["a", 2, {"a": 1}]}}),
+            Ok("a\n2\n{\"a\": 1}"),
+        ),
+        (
+            json!({"content": [], "structuredContent": {"result": null}}),
+            Ok(""),
+        ),
+        (
+            json!({"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}], "structuredContent": {"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}]}}),
+            Ok("[image, image/png, 5 bytes, not shown]"),
+        ),
+        (
+            json!({"content": [text("a")], "structuredContent": {"result": ["a", "b"]}}),
+            Ok("a\n{\"result\":[\"a\",\"b\"]}"),
+        ),
+        (
+            json!({"content": [text("a")], "structuredContent": {"a": "a", "b": 1}}),
+            Ok("a\n{\"a\":\"a\",\"b\":1}"),
+        ),
+        // Blocks that are unknown or incomplete.
+        (
+            json!({"content": [text("t"), {"type": "video", "data": "AA"}]}),
+            Ok("t\n[content of an unknown kind: {\"type\":\"video\",\"data\":\"AA\"}]"),
+        ),
+        (
+            json!({"content": [{"type": "error", "error": "why"}], "isError": true}),
+            Err((
+                "[content of an unknown kind: {\"type\":\"error\",\"error\":\"why\"}]",
+                None,
+            )),
+        ),
+        (
+            json!({"content": [{"type": "text", "text": null}, text("t"), {"type": "image", "data": "aGVsbG8="}]}),
+            Ok(
+                "[content of an unknown kind: {\"type\":\"text\",\"text\":null}]\nt\n[image, of an unknown type, 5 bytes, not shown]",
+            ),
+        ),
+        (
+            json!({"content": [{"type": "resource_link", "uri": "a:1"}, {"type": "resource", "resource": {"uri": "a:1"}}]}),
+            Ok(
+                "[resource a:1; only its URL was sent]\n[resource a:1, of an unknown type, 0 bytes, not shown]",
+            ),
+        ),
+        (json!({"content": "t"}), Ok("t")),
+        (json!({}), Ok("")),
         (
             json!({"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}]}),
             Ok("[image, image/png, 5 bytes, not shown]"),
@@ -138,7 +190,7 @@ async fn results() {
             json!({"content": [{"type": "resource_link", "uri": "a:1", "name": "b", "description": "c"}]}),
             Ok("[resource a:1: b, c; only its URL was sent]"),
         ),
-        (json!({"content": [text(&"é".repeat(40))]}), Ok(&cut)),
+        (json!({"content": [text(&"é".repeat(80))]}), Ok(&cut)),
         (
             json!({"content": [text("no such file")], "isError": true}),
             Err(("no such file", None)),
@@ -151,7 +203,7 @@ async fn results() {
     let responder = Responder::start().await;
     responder.offer(&["x"]);
     let mut options = options();
-    options.output_limit = 60;
+    options.output_limit = 120;
     let server = web("web", responder.url("/given"));
     let servers = McpServers::connect(config([server]), options).await;
     let mut run = run(servers.tools_for(&Toolbox::default()));
@@ -217,4 +269,66 @@ async fn secrets() {
     responder.give(&json!({"content": [{"type": "text", "text": text}]}));
     let expected = "[key]: [key] [key] [key] weather production";
     super::check(&mut run, "x", Ok(expected)).await;
+}
+
+/// An odd part of a definition is lost, and not the tool.
+#[tokio::test]
+async fn definitions() {
+    let responder = Responder::start().await;
+    let server = web("web", responder.url("/given"));
+    for (schema, parameters, lost) in [
+        (
+            json!({"properties": {"a": {"type": "string", "description": null}}, "required": null}),
+            &["a"][..],
+            Some("/inputSchema/required: it must be a list of property names"),
+        ),
+        (
+            json!({"properties": null}),
+            &[],
+            Some("/inputSchema/properties: "),
+        ),
+        (
+            json!({"properties": {"a": {"enum": []}}}),
+            &["a"],
+            Some("/inputSchema/properties/a: no value is valid here"),
+        ),
+        (
+            json!({"properties": {"a": false, "b": {}}}),
+            &["b"],
+            Some("/inputSchema/properties/a: no value is valid here"),
+        ),
+        (
+            json!({"properties": {"two words": {}, "b": {}}, "required": ["two words", "b"]}),
+            &["b"],
+            Some(
+                "/inputSchema/properties/two words: the name of a parameter must not contain a space or tab",
+            ),
+        ),
+        (json!({"properties": {"b": {}}}), &["b"], None),
+    ] {
+        let mut schema = schema;
+        schema["type"] = "object".into();
+        responder.define(&json!([{"name": "x", "description": null, "inputSchema": schema}]));
+        let servers = connect([server.clone()]).await;
+        let skipped: Vec<_> = servers.skipped().collect();
+        assert_eq!(
+            skipped.len(),
+            usize::from(lost.is_some()),
+            "{schema} {skipped:?}"
+        );
+        for (skipped, lost) in skipped.iter().zip(lost) {
+            assert!(
+                !skipped.is_dropped && skipped.reason.starts_with(lost),
+                "{skipped:?}"
+            );
+        }
+        let tools = servers.tools_for(&Toolbox::default());
+        let spec = tools.first().expect("it is used").spec();
+        let names: Vec<_> = spec
+            .parameters()
+            .iter()
+            .map(|one| one.name.as_str())
+            .collect();
+        assert_eq!(names, parameters, "{schema}");
+    }
 }

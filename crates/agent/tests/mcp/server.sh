@@ -36,7 +36,9 @@ call() {
         echo 'out of paper' >&2
         exit 7 ;;
     *'"name":"cut"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text"\n' "$id" ;;
-    *'"name":"mess"'*) printf '{"jsonrpc":"2.0","res\n' ;;
+    *'"name":"mess"'*)
+        printf '{"jsonrpc":"2.0","res\n{"level":30,"id":%s,"msg":"log"}\n{}\n' "$id"
+        text 'it was logged' ;;
     *'"name":"half"'*) text 'half \ud83d' ;;
     *'"name":"hang"'*) ;;
     *'"name":"fail"'*) answer '{"content":[{"type":"text","text":"no such file"}],"isError":true}' ;;

@@ -166,7 +166,7 @@ fn relax(schema: &mut Value, at: &str) -> bool {
             }
             match keywords.get_mut(key) {
                 None => return false,
-                Some(wrong) if is_name || *wrong == true => {
+                Some(wrong) if is_name || wrong.is_boolean() => {
                     keywords.shift_remove(key);
                 }
                 Some(wrong) => *wrong = true.into(),

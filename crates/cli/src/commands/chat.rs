@@ -20,7 +20,7 @@ use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::write_stderr;
 use crate::runtime::block_on;
 use crate::sanitize::sanitize;
-use crate::settings::Configuration;
+use crate::settings::{Configuration, close_servers, report_notes};
 use crate::status::{
     Failure, KEEP_FILES, Outcome, Status, print_error, print_note, report_removed_files,
 };
@@ -35,7 +35,7 @@ const CLOSING_NOTE_AFTER: Duration = Duration::from_millis(500);
 ///
 /// Each line is a message. Pasted text stays one message, and a backslash at the end of a line continues it on the next
 /// line. While the model answers, Ctrl-C stops the answer. At the prompt, Ctrl-D or Ctrl-C twice ends the program.
-/// `/help` lists the commands: `/tools`, `/model`, `/show`, `/save` and others.
+/// `/help` lists the commands: `/tools`, `/model`, `/mcp`, `/show`, `/save` and others.
 ///
 /// Models, tools and rules come from the configuration and the options, as for `ask`. In a pipe, each line is a
 /// message, only the answers go to standard output, and Ctrl-C ends the program.
@@ -180,6 +180,12 @@ impl Chat<'_> {
                     return Next::Line { is_answered: false };
                 }
             }
+            Some(Ok(Command::Mcp(name))) => {
+                if let Err(message) = self.servers(name.as_deref()).await {
+                    print_error(&message);
+                    return Next::Line { is_answered: false };
+                }
+            }
             Some(Ok(Command::Show(back))) => return self.show(back),
             Some(Ok(Command::Save(path))) => {
                 match save::save(&path, &self.built.conversation.messages()) {
@@ -249,9 +255,7 @@ impl Chat<'_> {
         let written = displays.close().await;
         let closing = async {
             report_removed_files(conversation.close().await, KEEP_FILES);
-            for servers in servers {
-                servers.close().await;
-            }
+            close_servers(servers).await;
         };
         let mut closing = pin!(closing);
         tokio::select! {
@@ -281,6 +285,34 @@ impl Chat<'_> {
             let line = format!("{} ({})  {about}", tool.name(), spec.effect.name());
             write_stderr(format_args!("{}\n", sanitize(line.trim_end())));
         }
+    }
+
+    /// Lists the MCP servers, or restarts one.
+    async fn servers(&self, name: Option<&str>) -> Result<(), String> {
+        let servers = &self.built.servers;
+        if let Some(name) = name {
+            let Some(all) = servers.iter().find(|all| all.names().any(|it| it == name)) else {
+                return Err(format!("unknown MCP server `{name}`; `/mcp` lists them"));
+            };
+            all.restart(name).await?;
+            print_note(&format!("restarted the MCP server `{name}`"));
+            return Ok(());
+        }
+        let mut states = Vec::new();
+        for servers in servers {
+            for (name, tools, end) in servers.states().await {
+                let end = end.unwrap_or_else(|| "is connected".to_owned());
+                states.push(format!("{name}  {}, {end}", count(tools, "tool")));
+            }
+            report_notes(servers);
+        }
+        if states.is_empty() {
+            print_note("there are no MCP servers; add some with `--mcp`");
+        }
+        for line in states {
+            write_stderr(format_args!("{}\n", sanitize(&line)));
+        }
+        Ok(())
     }
 
     /// Prints a complete result.

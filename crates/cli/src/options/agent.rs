@@ -116,6 +116,38 @@ impl AgentOptions {
     }
 }
 
+impl AgentOptions {
+    /// Returns the options that a later command needs to reach the model and the tools, for a shell.
+    pub(crate) fn for_shell(&self) -> String {
+        let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let kind = self.kind.and_then(|kind| serde_json::to_value(kind).ok());
+        let one = [
+            ("--model", self.model.clone()),
+            ("--agent", self.agent.clone()),
+            ("--url", self.url.clone()),
+            ("--kind", kind.and_then(|it| it.as_str().map(str::to_owned))),
+            ("--builtin", self.builtin.as_ref().map(path)),
+            ("--config", self.files.config.as_ref().map(path)),
+        ];
+        let many = [("--tools", &self.tools), ("--mcp", &self.mcp)];
+        let many = many
+            .into_iter()
+            .flat_map(|(name, paths)| paths.iter().map(move |it| (name, Some(path(it)))));
+        let given = one.into_iter().chain(many);
+        let given = given.filter_map(|(name, value)| Some(format!("{name} {} ", word(&value?))));
+        given.collect()
+    }
+}
+
+/// Quotes a word for a shell, if necessary.
+pub(crate) fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 fn value(value: Option<impl Into<Value>>) -> Option<Value> {
     value.map(Into::into)
 }

@@ -35,6 +35,8 @@ pub(crate) struct DisplayOptions {
     pub(crate) is_verbose: bool,
     /// The rows per output in the final summary. None without a summary.
     pub(crate) summary: Option<Rows>,
+    /// Whether a display that does not draw in place has a line for the start of a call.
+    pub(crate) shows_starts: bool,
     /// Whether only the results are shown.
     pub(crate) is_quiet: bool,
 }
@@ -160,7 +162,7 @@ impl<S: TextOutput> Transcript<S> {
     fn run_event(&mut self, event: &RunEvent) {
         let (width, glyphs) = (self.output.width(), self.options.glyphs);
         match event {
-            RunEvent::Start(started) if width.is_none() && self.options.summary.is_some() => {
+            RunEvent::Start(started) if width.is_none() && self.options.shows_starts => {
                 let call = self.table.call(started.call);
                 let line = call.map(|call| started_line(call, started.attempt > 1, glyphs));
                 self.waiting.extend(line);

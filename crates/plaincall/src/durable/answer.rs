@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Limits};
 use plaincall_plan::{CallIndex, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,7 +60,10 @@ impl Answer {
     /// Returns what is wrong with them.
     pub fn check(&self, tool: &Tool) -> Result<(), BoxError> {
         match self {
-            Self::Edit { arguments } => edited(arguments.clone(), tool).map(drop),
+            Self::Edit { arguments } => {
+                SubmittedArguments::bind_edit(arguments, tool.spec()).map(drop)?;
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -85,12 +87,6 @@ impl Answer {
     }
 }
 
-/// Returns the arguments of an edit. The limits of calls do not apply to a person.
-fn edited(arguments: Value, tool: &Tool) -> Result<Arguments, BoxError> {
-    let arguments = SubmittedArguments::Json(arguments);
-    Ok(arguments.bind(tool.spec(), &Limits::default())?)
-}
-
 impl DurableRun {
     /// Gives the answer of a person to the last question about a call: as [`decide`](Self::decide) or
     /// [`recover`](Self::recover). An error, or an answer to another question, denies the call or leaves its outcome unknown.
@@ -110,7 +106,7 @@ impl DurableRun {
             Answer::Edit { arguments } => {
                 let tool = self.run_state.tool(CallIndex::new(call));
                 let tool = tool.ok_or("the call is not complete")?;
-                let arguments = edited(arguments, tool)?;
+                let arguments = SubmittedArguments::bind_edit(&arguments, tool.spec())?;
                 Decision::Edit { arguments }
             }
             Answer::Deny { reason } if reason.is_empty() => {

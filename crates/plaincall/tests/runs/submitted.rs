@@ -93,7 +93,7 @@ async fn arguments_are_bound_as_those_of_a_model() {
         (
             "wait",
             json!({"ms": "x"}).into(),
-            "rejected invalid arguments: `ms`: expected an integer of at least 0, found `x`",
+            "rejected invalid arguments: `ms`: expected an integer of at least 0, found `\"x\"`",
         ),
         (
             "wait",

@@ -10,19 +10,23 @@ pub(super) const HELP: &str = "\
 /tools         list the tools and their effects
 /model         show the model, and list those in the configuration
 /model NAME    switch to another model
+/mcp           list the MCP servers
+/mcp NAME      restart an MCP server
 /show [N]      show the result of the last call, or of the Nth from the end
 /save FILE     save the conversation as text, or as JSON if FILE ends with .json
 /exit          exit (or press Ctrl-D)
 End a line with \\ to continue it. Ctrl-C stops an answer.
 ";
 
-const NAMES: [&str; 6] = ["help", "tools", "model", "show", "save", "exit"];
+const NAMES: [&str; 7] = ["help", "tools", "model", "mcp", "show", "save", "exit"];
 
 /// A slash command.
 pub(super) enum Command {
     Help,
     Tools,
     Model(Option<String>),
+    /// The server to restart.
+    Mcp(Option<String>),
     /// The number of the result, counted from the last, which is 1.
     Show(usize),
     Save(PathBuf),
@@ -40,6 +44,7 @@ impl Command {
             return None;
         }
         let rest = rest.trim();
+        let word = || (!rest.is_empty()).then(|| rest.to_owned());
         let alone = |command: Self| {
             if rest.is_empty() {
                 Ok(command)
@@ -51,7 +56,8 @@ impl Command {
             "help" => alone(Self::Help),
             "tools" => alone(Self::Tools),
             "exit" | "quit" => alone(Self::End),
-            "model" => Ok(Self::Model((!rest.is_empty()).then(|| rest.to_owned()))),
+            "model" => Ok(Self::Model(word())),
+            "mcp" => Ok(Self::Mcp(word())),
             "show" if rest.is_empty() => Ok(Self::Show(1)),
             "show" => match rest.parse() {
                 Ok(back @ 1..) => Ok(Self::Show(back)),

@@ -53,8 +53,8 @@ pub(crate) struct Built {
     /// The name of the model.
     pub(crate) model: String,
     pub(crate) servers: Vec<McpServers>,
-    /// Whether the conversation is saved as a session.
-    pub(crate) is_saved: bool,
+    /// The name of the session, if the conversation is saved.
+    pub(crate) session: Option<String>,
 }
 
 /// Builds a conversation, unless a signal arrives first. Without an agent in the options, the configuration gets the values
@@ -96,7 +96,7 @@ async fn build_with(
     session: Option<Session>,
 ) -> Result<Built, Failure> {
     let options = setup.agent;
-    let is_saved = session.is_some();
+    let session_name = session.as_ref().map(|session| session.name.clone());
     let session_note = session.as_ref().and_then(|session| session.note.as_ref());
     let is_resumed = session_note.is_some();
     let chosen = chosen(None, session_note, options, configuration)?;
@@ -183,13 +183,20 @@ async fn build_with(
     if is_resumed {
         report_directory(&conversation.directories());
     }
+    let gone = conversation.gone_tools();
+    if !gone.is_empty() {
+        print_note(&format!(
+            "the session continues without these tools, which no longer exist: {}",
+            gone.join(", ")
+        ));
+    }
     gate.set_directories(conversation.directories());
     Ok(Built {
         conversation,
         displays,
         model: name,
         servers,
-        is_saved,
+        session: session_name,
     })
 }
 
@@ -287,6 +294,7 @@ pub(crate) fn kind(kind: &AgentErrorKind) -> &'static str {
         AgentErrorKind::Length => "length",
         AgentErrorKind::Repairs => "repairs",
         AgentErrorKind::SameFailure { .. } => "same_failure",
+        AgentErrorKind::SameResult { .. } => "same_result",
         AgentErrorKind::Empty => "empty",
         AgentErrorKind::TooLong => "too_long",
         AgentErrorKind::Ended(_) => "ended",

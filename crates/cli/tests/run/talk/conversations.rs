@@ -46,13 +46,15 @@ fn each_line_is_a_question() {
 #[test]
 fn lines_of_a_chat() {
     let scene = scene(&["A.", "B.", "C."]);
-    let lines = "/etc/passwd: what is it?\n/\nWhat is /help?\n/show 0\n/save\n/tools now\n/xyzzy\n/model a b\n /quit \nnever\n";
+    let lines = "/etc/passwd: what is it?\n/\nWhat is /help?\n/show 0\n/save\n/tools now\n/mcp\n/mcp x\n/xyzzy\n/model a b\n /quit \nnever\n";
     let ended = with_input(&scene, &["chat", "--model", MODEL], lines);
     assert_eq!(ended.stdout, "A.\nB.\nC.\n", "{ended:?}");
     for part in [
         "`/show 2` shows the second to last result",
         "expected a file name",
         "`/tools` takes no arguments",
+        "note: there are no MCP servers; add some with `--mcp`",
+        "unknown MCP server `x`; `/mcp` lists them",
         "unknown command `/xyzzy`; see `/help`",
         "unknown model `a b`",
     ] {

@@ -9,7 +9,7 @@ use crate::run::scene::wait_until;
 
 #[test]
 fn a_session_continues() {
-    let scene = scene(&[&two_notes(), "Apples.", "Pears."]);
+    let scene = scene(&[&two_notes(), "Apples.", "Pears.", "Plums.", "Figs."]);
     let ask = |options: &[&str], status: i32| {
         let ended = at_home(&scene, &[&["ask", "What?"], options].concat());
         assert_eq!(ended.status, Some(status), "{options:?}: {ended:?}");
@@ -34,9 +34,16 @@ fn a_session_continues() {
     // The model is the one that the session began with, and gets the earlier messages.
     let second = ask(&[&tools[..], &["--continue"]].concat(), 0);
     assert_eq!(second.stdout, "Pears.\n");
-    // Without its tools it does not continue.
-    let without = ask(&["--session", "notes"], 1);
-    assert!(without.stderr.contains("no longer exists"), "{without:?}");
+    // Without its tools it continues too, and with changed ones.
+    let without = ask(&["--session", "notes"], 0);
+    assert_eq!(without.stdout, "Plums.\n");
+    let note = "note: the session continues without these tools, which no longer exist: count, read, read_result, stay, wait, write\n";
+    assert!(without.stderr.contains(note), "{without:?}");
+    let changed = fs::read_to_string(scene.path("tools.toml")).unwrap();
+    let changed = changed.replace("effect = \"read\"", "effect = \"write\"\ntimeout = 5");
+    fs::write(scene.path("changed.toml"), changed).unwrap();
+    let with = ask(&["--session", "notes", "--tools", "changed.toml"], 0);
+    assert_eq!(with.stdout, "Figs.\n");
     let wrong = ask(&["--session", "../notes", "--model", MODEL], 2);
     assert!(wrong.stderr.contains("invalid session name"), "{wrong:?}");
 
@@ -44,11 +51,12 @@ fn a_session_continues() {
     let listed = sessions(&["list", "--json"]);
     let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(listed["name"], "notes");
-    assert_eq!(listed["turns"], 3);
+    assert_eq!(listed["turns"], 5);
     assert_eq!(listed["model"], MODEL);
     assert_eq!(listed["question"], "What?");
     let shown = sessions(&["show", "notes"]);
-    for part in ["I look into the notes.", "Apples.", "Pears.", "What?"] {
+    let gone = "Tools that are no longer available: count, read, read_result, stay, wait, write";
+    for part in ["I look into the notes.", "Apples.", "Pears.", "What?", gone] {
         assert!(
             shown.stdout.contains(part),
             "{part:?} is not in\n{}",
@@ -67,7 +75,7 @@ fn a_session_continues() {
 
 #[test]
 fn a_session_survives_remains_of_a_crash() {
-    let scene = scene(&[&two_notes(), "Apples.", "Pears."]);
+    let scene = scene(&[&two_notes(), "Apples.", "Pears.", "Figs."]);
     let options = [
         "--model",
         MODEL,
@@ -90,6 +98,26 @@ fn a_session_survives_remains_of_a_crash() {
             .contains("incomplete or damaged bytes, which were removed"),
         "{ended:?}"
     );
+    // Damage in the middle: the lines before it stay.
+    let whole = fs::read_to_string(&log).unwrap();
+    let answer = whole.rfind("Apples").unwrap();
+    fs::write(
+        &log,
+        [&whole[..answer], "Opples", &whole[answer + 6..]].concat(),
+    )
+    .unwrap();
+    let ended = ask();
+    assert_eq!(ended.stdout, "Apples.\n", "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("note: the session `notes` is damaged from line"),
+        "{ended:?}"
+    );
+    let kept = fs::read_to_string(log.with_extension("damaged")).unwrap();
+    assert!(kept.contains("Opples") && kept.len() == whole.len());
+    let kept = fs::read_to_string(&log).unwrap();
+    assert!(kept.contains("Apples") && !kept.contains("Pears"), "{kept}");
 }
 
 #[test]
