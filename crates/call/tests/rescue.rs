@@ -155,7 +155,7 @@ fn formats() -> Vec<(Format, String, String)> {
     let all: Vec<_> = vectors
         .map(|(name, text, found)| {
             let format = name.split(',').next().and_then(Format::from_name);
-            (format.expect(&name), text, found)
+            (format.unwrap(), text, found)
         })
         .collect();
     for format in Format::ALL {
@@ -167,7 +167,7 @@ fn formats() -> Vec<(Format, String, String)> {
 fn calls(found: &[Rescued]) -> String {
     let all = lines(found);
     let calls = all.lines().filter(|line| line.starts_with("call "));
-    calls.map(|line| format!("{line}\n")).collect()
+    calls.collect::<Vec<_>>().join("\n")
 }
 
 #[test]

@@ -83,7 +83,7 @@ struct Reader<'t, 's, T> {
     calls: Vec<Written<'t>>,
 }
 
-impl<'t, 's, T: ToolLookup> Reader<'t, 's, T> {
+impl<'s, T: ToolLookup> Reader<'_, 's, T> {
     /// Reads these steps. `None` if the text does not have them, or a call is not valid.
     fn read(&mut self, steps: &[Step]) -> Option<()> {
         for step in steps {

@@ -199,44 +199,44 @@ pub(super) struct Tagged {
     pub(super) end: &'static str,
 }
 
-static FUNCTION: Tagged = Tagged {
+const FUNCTION: &Tagged = &Tagged {
     name: ["<function=", ">"],
     key: ["<parameter=", ">"],
     begins: &[""],
     value_end: "</parameter>",
     end: "</function>",
 };
-static INVOKE: Tagged = Tagged {
+const INVOKE: &Tagged = &Tagged {
     name: ["<invoke name=", ">"],
     key: ["<parameter name=", ">"],
     begins: &[""],
     value_end: "</parameter>",
     end: "</invoke>",
 };
-static STEPTML: Tagged = Tagged {
+const STEPTML: &Tagged = &Tagged {
     name: ["<steptml:invoke name=", ">"],
     key: ["<steptml:parameter name=", ">"],
     begins: &[""],
     value_end: "</steptml:parameter>",
     end: "</steptml:invoke>",
 };
-static DSML: Tagged = Tagged {
+const DSML: &Tagged = &Tagged {
     name: ["<\u{FF5C}DSML\u{FF5C}invoke name=", ">"],
     key: ["<\u{FF5C}DSML\u{FF5C}parameter name=\"", "\""],
     begins: &["string=\"true\">", "string=\"false\">", ">"],
     value_end: "</\u{FF5C}DSML\u{FF5C}parameter>",
     end: "</\u{FF5C}DSML\u{FF5C}invoke>",
 };
-static GLM: Tagged = Tagged {
+const GLM: &Tagged = &Tagged {
     name: ["", ""],
     key: ["<arg_key>", "</arg_key>"],
     begins: &["<arg_value>"],
     value_end: "</arg_value>",
     end: "</tool_call>",
 };
-static HUNYUAN: Tagged = Tagged {
+const HUNYUAN: &Tagged = &Tagged {
     name: ["<tool_call>", "<tool_sep>"],
-    ..GLM
+    ..*GLM
 };
 
 use Step::{
@@ -272,7 +272,7 @@ const STEP: &[Step] = &[
     Text("<\u{FF5C}tool_call_begin\u{FF5C}>"),
     Maybe("function"),
     Maybe("<\u{FF5C}tool_sep\u{FF5C}>"),
-    Tags(&STEPTML),
+    Tags(STEPTML),
     Text("<\u{FF5C}tool_call_end\u{FF5C}>"),
     Maybe("<\u{FF5C}tool_sep\u{FF5C}>"),
 ];
@@ -286,8 +286,8 @@ pub(super) const FORMATS: &[(Format, &[Step])] = &[
     (F::Mistral, &[Text("[TOOL_CALLS]"), Calls]),
     (F::Mistral, &[Text("[TOOL_CALLS]"), Name, Maybe("[ARGS]"), Arguments]),
     (F::Mistral, &[Text("[TOOL_CALLS]"), Name, Text("[CALL_ID]"), Id, Text("[ARGS]"), Arguments]),
-    (F::Function, &[Text("<tool_call>"), Tags(&FUNCTION), Text("</tool_call>")]),
-    (F::Function, &[Tags(&FUNCTION)]),
+    (F::Function, &[Text("<tool_call>"), Tags(FUNCTION), Text("</tool_call>")]),
+    (F::Function, &[Tags(FUNCTION)]),
     (F::Fenced, &[Block(&[Calls])]),
     (F::Json, &[Calls]),
     (F::Granite, &[Text("<|tool_call|>"), Calls]),
@@ -298,14 +298,14 @@ pub(super) const FORMATS: &[(Format, &[Step])] = &[
     (F::Deepseek, &[DEEPSEEK_BEGIN, Many(DEEPSEEK_V31), DEEPSEEK_END]),
     (F::Deepseek, DEEPSEEK_V3),
     (F::Deepseek, DEEPSEEK_V31),
-    (F::Dsml, &[Text("<\u{FF5C}DSML\u{FF5C}function_calls>"), Many(&[Tags(&DSML)]), Text("</\u{FF5C}DSML\u{FF5C}function_calls>")]),
-    (F::Dsml, &[Text("<\u{FF5C}DSML\u{FF5C}tool_calls>"), Many(&[Tags(&DSML)]), Text("</\u{FF5C}DSML\u{FF5C}tool_calls>")]),
-    (F::Dsml, &[Tags(&DSML)]),
-    (F::Glm, &[Text("<tool_call>"), Tags(&GLM)]),
-    (F::Minimax, &[Text("<minimax:tool_call>"), Many(&[Tags(&INVOKE)]), Text("</minimax:tool_call>")]),
+    (F::Dsml, &[Text("<\u{FF5C}DSML\u{FF5C}function_calls>"), Many(&[Tags(DSML)]), Text("</\u{FF5C}DSML\u{FF5C}function_calls>")]),
+    (F::Dsml, &[Text("<\u{FF5C}DSML\u{FF5C}tool_calls>"), Many(&[Tags(DSML)]), Text("</\u{FF5C}DSML\u{FF5C}tool_calls>")]),
+    (F::Dsml, &[Tags(DSML)]),
+    (F::Glm, &[Text("<tool_call>"), Tags(GLM)]),
+    (F::Minimax, &[Text("<minimax:tool_call>"), Many(&[Tags(INVOKE)]), Text("</minimax:tool_call>")]),
     (F::Minimax, TOOL_CALLS),
-    (F::Invoke, &[Text("<function_calls>"), Many(&[Tags(&INVOKE)]), Text("</function_calls>")]),
-    (F::Invoke, &[Tags(&INVOKE)]),
+    (F::Invoke, &[Text("<function_calls>"), Many(&[Tags(INVOKE)]), Text("</function_calls>")]),
+    (F::Invoke, &[Tags(INVOKE)]),
     (F::Harmony, &[
         Maybe("<|start|>"), Maybe("assistant"), Maybe("<|channel|>"), Maybe("commentary"), Maybe("analysis"), Text("to="), Name,
         Maybe("<|channel|>"), Maybe("commentary"), Maybe("<|constrain|>"), Maybe("json"), Maybe("<|message|>"), Arguments,
@@ -324,12 +324,12 @@ pub(super) const FORMATS: &[(Format, &[Step])] = &[
     (F::Nemotron, &[Text("<TOOLCALL>"), Calls, Text("</TOOLCALL>")]),
     (F::Step, &[Text("<\u{FF5C}tool_calls_begin\u{FF5C}>"), Many(STEP), Text("<\u{FF5C}tool_calls_end\u{FF5C}>")]),
     (F::Hunyuan, TOOL_CALLS),
-    (F::Hunyuan, &[Text("<tool_calls>"), Many(&[Tags(&HUNYUAN)]), Text("</tool_calls>")]),
+    (F::Hunyuan, &[Text("<tool_calls>"), Many(&[Tags(HUNYUAN)]), Text("</tool_calls>")]),
     (F::Internlm, &[Text("<|action_start|>"), Text("<|plugin|>"), Calls, Text("<|action_end|>")]),
     (F::ToolRequest, &[Text("[TOOL_REQUEST]"), Calls, Text("[END_TOOL_REQUEST]")]),
     (F::ToolCalls, &[CallList]),
     (F::ToolCalls, &[Block(&[CallList])]),
-    (F::Seed, &[Text("<seed:tool_call>"), Many(&[Tags(&FUNCTION)]), Text("</seed:tool_call>")]),
+    (F::Seed, &[Text("<seed:tool_call>"), Many(&[Tags(FUNCTION)]), Text("</seed:tool_call>")]),
     (F::Jamba, TOOL_CALLS),
     (F::CommandR, &[Text("Action:"), Text("```json"), Calls, Text("```")]),
 ];

@@ -39,9 +39,10 @@ impl<'t> Literals<'t> {
     ) -> Option<Map<String, Value>> {
         let mut members = Map::new();
         while !self.skip(end) {
-            let key = match self.string()? {
-                Some(key) => key,
-                None => self.key(separator)?,
+            let key = if self.begins_string() {
+                self.string()?
+            } else {
+                self.key(separator)?
             };
             let value = self.skip(separator).then(|| self.value(depth))??;
             if members.insert(key, value).is_some()
@@ -65,8 +66,8 @@ impl<'t> Literals<'t> {
 
     /// Reads a value.
     pub(super) fn value(&mut self, depth: usize) -> Option<Value> {
-        if let Some(string) = self.string()? {
-            return Some(Value::String(string));
+        if self.begins_string() {
+            return self.string().map(Value::String);
         }
         let depth = depth.checked_add(1).filter(|depth| *depth <= DEPTH)?;
         if self.skip("{") {
@@ -95,19 +96,26 @@ impl<'t> Literals<'t> {
         }
     }
 
-    /// Reads a string, if one follows; `None` if it is invalid.
-    fn string(&mut self) -> Option<Option<String>> {
+    /// Returns whether a string follows.
+    fn begins_string(&self) -> bool {
+        let text = self.0.trim_start();
+        let has_delimiter = DELIMITERS
+            .iter()
+            .any(|delimiter| text.starts_with(delimiter));
+        has_delimiter || text.starts_with(['"', '\''])
+    }
+
+    /// Reads a string.
+    fn string(&mut self) -> Option<String> {
         let text = self.0.trim_start();
         for delimiter in DELIMITERS {
             if let Some(rest) = text.strip_prefix(delimiter) {
                 let (string, rest) = rest.split_once(delimiter)?;
                 self.0 = rest;
-                return Some(Some(string.to_owned()));
+                return Some(string.to_owned());
             }
         }
-        let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
-            return Some(None);
-        };
+        let quote = text.chars().next()?;
         let mut string = String::new();
         let mut chars = text.char_indices().skip(1);
         while let Some((at, c)) = chars.next() {
@@ -137,7 +145,7 @@ impl<'t> Literals<'t> {
                 }
                 c if c == quote => {
                     self.0 = text.get(at + 1..)?;
-                    return Some(Some(string));
+                    return Some(string);
                 }
                 c => string.push(c),
             }

@@ -120,7 +120,9 @@ fn keys(text: &mut String, part: &Value, has_tables: bool) {
     for (name, part) in properties(part).filter(is_shown) {
         let (kind, about) = (kind(part), one_line(description(part)));
         let _ = writeln!(text, "- `{name}` ({kind}): {about}");
-        for word in part["oneOf"].as_array().into_iter().flatten() {
+        let words = part["oneOf"].as_array();
+        let words = words.or(part["items"]["oneOf"].as_array());
+        for word in words.into_iter().flatten() {
             let (word, about) = (&word["const"], one_line(description(word)));
             let _ = writeln!(text, "  - `{word}`: {about}");
         }
@@ -140,6 +142,9 @@ fn kind(part: &Value) -> String {
         }
         (_, Some("object")) => "a table".to_owned(),
         (_, Some("array")) if part["maxItems"] == 2 => "an array of two strings".to_owned(),
+        (_, Some("array")) if part["items"].get("oneOf").is_some() => {
+            "an array of the values below".to_owned()
+        }
         (_, Some("array")) => {
             let item = kind(&part["items"]);
             format!("an array of {}s", item.trim_start_matches("a "))
