@@ -40,6 +40,8 @@ struct Slot {
     piece: Option<Bytes>,
     /// Since when the body could be read. `None` while the client waits for the next piece.
     unread_since: Option<Instant>,
+    /// Whether the producer has nothing to do before its first piece.
+    is_waiting: bool,
     is_complete: bool,
 }
 
@@ -92,7 +94,11 @@ impl ProducedBody {
                 return Poll::Ready(started);
             }
             self.produce(context);
-            is_started.as_mut().poll(context)
+            let started = is_started.as_mut().poll(context);
+            if started.is_pending() && lock(&self.slot).is_waiting {
+                self.watch();
+            }
+            started
         });
         let started = started.await;
         lock(&self.slot).unread_since = Some(Instant::now());
@@ -100,8 +106,9 @@ impl ProducedBody {
         started
     }
 
-    /// Starts the watch when the client can read. Before that, a new task would delay the request to the model server: it takes the
-    /// place of the connection's task, which another thread must then run.
+    /// Starts the watch while the producer waits for its first piece, or else when the client can read. Before that, a new task would
+    /// delay the request to the model server: it takes the place of the connection's task, which another thread must then run. After
+    /// that, waking this thread would delay the first piece.
     fn watch(&mut self) {
         self.watch.get_or_insert_with(|| {
             let (producer, slot) = (Arc::clone(&self.producer), Arc::clone(&self.slot));
@@ -190,6 +197,11 @@ impl BodySender {
             .await;
             lock(&self.0).piece = Some(bytes.split_to(bytes.len().min(PIECE)));
         }
+    }
+
+    /// Reports that the producer waits for the first piece.
+    pub(super) fn waits(&self) {
+        lock(&self.0).is_waiting = true;
     }
 
     /// Marks the body as complete.

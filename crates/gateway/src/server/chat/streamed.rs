@@ -195,9 +195,8 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
     let mut next_heartbeat = Instant::now() + keep_alive;
     // One timer for the whole stream. It is moved only when it has elapsed.
     let mut timer = pin!(sleep_until(next_heartbeat));
-    let comment = keep_alive_comment();
+    let asked = Arc::clone(&run.request.asked);
     loop {
-        let heartbeat = run.request.asked.lock().await.keep_alive();
         let piece = {
             let mut next = pin!(run.next());
             loop {
@@ -208,8 +207,10 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
                             if let Some(head) = head.take() {
                                 let _ = head.send(Ok(HeaderMap::new()));
                             }
-                            let heartbeat = heartbeat.as_ref().unwrap_or(&comment);
-                            sender.send(heartbeat.clone().into()).await;
+                            // A reply that is being read at this moment gets a comment.
+                            let heartbeat = asked.try_lock().ok().and_then(|asked| asked.keep_alive());
+                            let heartbeat = heartbeat.unwrap_or_else(keep_alive_comment);
+                            sender.send(heartbeat.into()).await;
                             next_heartbeat = Instant::now() + keep_alive;
                         }
                         timer.as_mut().reset(next_heartbeat);
@@ -219,6 +220,7 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
             }
         };
         if piece.as_ref().is_some_and(Bytes::is_empty) && run.ended.is_none() {
+            sender.waits();
             continue;
         }
         if let Some(head) = head.take() {
