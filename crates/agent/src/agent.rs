@@ -155,7 +155,7 @@ impl Agent {
         };
         let mut talk = self.start(key.as_deref(), Some((log, note)))?;
         talk.replay(&past).await?;
-        talk.tell_gone_tools(&past);
+        talk.report_gone_tools(&past);
         Ok(talk)
     }
 

@@ -65,7 +65,7 @@ impl Conversation {
     }
 
     /// Adds a message about tools that the model had before and that no longer exist, unless the model has it.
-    pub(crate) fn tell_gone_tools(&mut self, past: &[RunEvent]) {
+    pub(crate) fn report_gone_tools(&mut self, past: &[RunEvent]) {
         let mut known = BTreeSet::new();
         let mut submitted = HashSet::new();
         let mut before: Option<Arc<str>> = None;

@@ -265,8 +265,7 @@ async fn answers_that_cannot_be_read() {
     assert_eq!(servers.notes().count(), 0);
     check(&mut run, "mess", Ok("it was logged")).await;
     let notes: Vec<_> = servers.notes().map(|note| note.reason).collect();
-    let note =
-        "sends lines that are no answers, which are skipped; the first: {\"jsonrpc\":\"2.0\",\"res";
+    let note = "prints lines that answer nothing, which are skipped; the first: {\"jsonrpc\":\"2.0\",\"res";
     assert_eq!(notes, [note]);
     assert!(
         begun.elapsed() < PATIENCE,
@@ -424,12 +423,12 @@ async fn over_http() {
     assert_eq!(responder.calls("gone"), 2);
     for (name, expected) in [
         ("expired", Ok("[key] called expired")),
-        ("said", Ok("[key] called said")),
+        ("stated", Ok("[key] called stated")),
         (
             "refused",
             Err("the MCP server `web` rejected the call: not now"),
         ),
-        // The answer ends early, and that is no crash of the server.
+        // The answer ends early, and the server is still there.
         (
             "ended",
             Err(
@@ -453,7 +452,7 @@ async fn over_http() {
         check(&mut run, name, expected).await;
     }
     let notes: Vec<_> = servers.notes().map(|note| note.to_string()).collect();
-    let note = "the MCP server `web` sends lines that are no answers, which are skipped; the first: {\"level\":30}";
+    let note = "the MCP server `web` prints lines that answer nothing, which are skipped; the first: {\"level\":30}";
     assert_eq!(notes, [note]);
     let other = Responder::start().await;
     responder.lead_to(&other);

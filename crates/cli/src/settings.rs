@@ -28,7 +28,7 @@ use crate::tools_file;
 
 pub(crate) use model::{Chosen, Ready, http};
 pub(crate) use project::Project;
-pub(crate) use tool_setup::ToolSetup;
+pub(crate) use tool_setup::{ToolSetup, close_servers, report_notes};
 pub(crate) use trust::{distrust, trust};
 
 /// The prefix of all environment variables.
@@ -333,6 +333,7 @@ fn defaults(state: Option<&Path>) -> Node {
         "time": limits.time.as_secs(),
         "repairs": limits.repairs,
         "same_failure": limits.same_failure,
+        "same_result": limits.same_result,
         "reminders": limits.reminders,
     }});
     if let Some(sessions) = sessions.as_deref().and_then(Path::to_str) {

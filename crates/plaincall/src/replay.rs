@@ -163,6 +163,14 @@ pub(crate) fn replay_with(
     }
     let is_other = |name: &str| check_tool(begin, toolbox, name).is_err();
     run_state.recorded = ended_calls(history, is_other);
+    for event in history {
+        if let RunEvent::Call(call) = event
+            && !run_state.recorded.contains_key(&call.call)
+            && begin.tools.contains_key(&*call.name)
+        {
+            check_tool(begin, toolbox, &call.name)?;
+        }
+    }
     let replayed = replay(history, false, run_state, reader)?;
     run_state.recorded = HashMap::new();
     if has_changed {

@@ -3,6 +3,7 @@
 //! Each [`Input`] changes the state, and produces events for subscribers and the log, and [`Command`]s for the driver. Nothing
 //! else changes the state. So applying the inputs of a log in order restores it (`spec/log.md`, "Resuming a run").
 
+mod completing;
 mod decisions;
 mod endings;
 mod input;
@@ -15,15 +16,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::{
-    Arguments, Bound, CallError, Effect, ReplyItem, Stop, SuspectMarker, ToolLookup as _, Untrusted,
+    Arguments, Bound, CallError, Effect, ReplyItem, Stop, ToolLookup as _, Untrusted,
 };
 use plaincall_plan::{Action, CallIndex, Limits, Order, Plan, Reply, State, ToolIndex};
 use plaincall_syntax::Syntax;
 
-use crate::call_arguments::{ArgumentTexts, SubmittedArguments};
+use crate::call_arguments::SubmittedArguments;
 use crate::event::{
-    Admission, AdmittedBy, Appeared, Author, BackOff, CallRef, Completed, Delta, Message, ReplyEnd,
-    RunEvent, Started, SubagentText, TurnBegin,
+    Admission, AdmittedBy, Appeared, Author, BackOff, CallRef, Delta, Message, ReplyEnd, RunEvent,
+    Started, SubagentText, TurnBegin,
 };
 use crate::held::HeldReason;
 use crate::policy::{self, Policy, Writes};
@@ -474,79 +475,6 @@ impl RunState {
                 ..Times::default()
             },
             ..Call::default()
-        });
-    }
-
-    fn complete(
-        &mut self,
-        call: CallIndex,
-        tool: usize,
-        arguments: &Arc<Arguments>,
-        echo: Option<HeldReason>,
-        suspect: Option<SuspectMarker>,
-        at: Duration,
-    ) {
-        let echo = echo.or_else(|| self.copied_example(call, arguments));
-        let held = self.held(call, echo, suspect);
-        let texts = || (&**arguments).into();
-        self.completed(call, tool, arguments, texts, held, at);
-    }
-
-    /// Completes or rejects a call of a log as it was, if it has ended: its tool may be gone or decide otherwise today. Returns
-    /// whether it did.
-    fn restored(&mut self, call: CallIndex, today: Option<&Arc<Arguments>>, at: Duration) -> bool {
-        let Some(recorded) = self.recorded.get(&call.get()).cloned() else {
-            return false;
-        };
-        let Some(texts) = recorded.arguments else {
-            let Some(reason) = recorded.rejected.filter(|_| today.is_some()) else {
-                return false;
-            };
-            let _ = self.plan.reject(call, &*reason);
-            return true;
-        };
-        let is_same = |today: &&Arc<Arguments>| ArgumentTexts::from(&***today) == texts;
-        let arguments = today.filter(is_same).cloned();
-        let entry = self.calls.get(call.index());
-        let found = entry.and_then(|entry| self.toolbox.submittable(&entry.name));
-        let Some((place, _)) = found.filter(|_| arguments.is_none() || recorded.has_changed) else {
-            return false;
-        };
-        let arguments = arguments.unwrap_or_else(|| Arc::new(texts.unbound()));
-        self.completed(call, place, &arguments, || texts, recorded.held, at);
-        true
-    }
-
-    fn completed(
-        &mut self,
-        call: CallIndex,
-        tool: usize,
-        arguments: &Arc<Arguments>,
-        texts: impl FnOnce() -> ArgumentTexts,
-        held: Option<HeldReason>,
-        at: Duration,
-    ) {
-        let entry = self.calls.get_mut(call.index());
-        let Some((entry, number)) = entry.zip(self.numbers.get(tool)) else {
-            return;
-        };
-        let ids = &*entry.dependencies;
-        // A call that has ended already, for instance because of the limit of calls, needs no arguments.
-        if self.plan.complete(call, *number, ids).is_err() {
-            return;
-        }
-        entry.times.complete = Some(at);
-        entry.tool = Some(tool);
-        entry.arguments = Some(Arc::clone(arguments));
-        entry.held = held;
-        self.emit_for(call, at, |CallRef { call, id, name, at }| {
-            RunEvent::Waiting(Completed {
-                call,
-                id,
-                name,
-                arguments: texts(),
-                at,
-            })
         });
     }
 

@@ -84,7 +84,14 @@ impl EventClient {
                 {
                     url = next;
                 }
-                _ => return refused(response),
+                _ => match response.encoding() {
+                    Some(encoding) => {
+                        return Err(odd(&format!(
+                            "the content encoding `{encoding}`, although none is accepted"
+                        )));
+                    }
+                    None => return refused(response),
+                },
             }
         }
         Err(StreamableHttpError::UnexpectedEndOfStream)
@@ -278,7 +285,7 @@ fn events(response: HttpResponse, id: Option<RequestId>, noise: Noise) -> Events
     }))
 }
 
-/// Checks an event. An invalid one fails the request that it answers; one that is no message has no data.
+/// Checks an event. An invalid one fails the request that it answers; one without a message loses its data.
 fn readable(mut event: Sse, id: Option<&RequestId>, noise: &Noise) -> Sse {
     let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
     let Some(data) = event.data.take().filter(|_| is_message) else {

@@ -22,7 +22,7 @@ use super::clipped;
 
 pub(super) const LONGEST_MESSAGE: usize = 16 << 20;
 
-/// The beginning of the first output of a server that looks like a message and is none.
+/// The beginning of the first skipped output of a server that looks like a message.
 pub(super) type Noise = Arc<OnceLock<String>>;
 
 /// The handling of an invalid line.
@@ -57,7 +57,7 @@ pub(super) enum Line<M> {
     Unreadable(Option<RequestId>, String),
 }
 
-/// Records output that is no message, unless it is plain text, which many servers print.
+/// Records skipped output, unless it is plain text, which many servers print.
 pub(super) fn skip(line: &[u8], noise: &Noise) {
     if line.trim_ascii().starts_with(b"{") {
         noise.get_or_init(|| clipped(String::from_utf8_lossy(line).trim()));

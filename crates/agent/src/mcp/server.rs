@@ -1,5 +1,6 @@
 //! A server: its connection and its restart.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
 
@@ -29,13 +30,14 @@ pub(super) struct Server {
     state: Arc<Mutex<State>>,
     /// The task that restarts it.
     starting: Lock<Option<AbortHandle>>,
-    pub(super) noise: Noise,
+    noise: Noise,
+    is_noted: AtomicBool,
 }
 
 struct State {
     connection: Option<Arc<Connection>>,
     restarts: u32,
-    /// Whether it was closed, so that it is not connected again.
+    /// The server was closed, and is not connected again.
     is_closed: bool,
     end: Ending,
 }
@@ -62,6 +64,7 @@ impl Server {
             options,
             secrets,
             noise,
+            is_noted: AtomicBool::new(false),
         };
         Ok((server, offered))
     }
@@ -126,7 +129,7 @@ impl Server {
         }
     }
 
-    /// Whether it is a server over HTTP, which is never started, only connected.
+    /// Returns whether the server is reached over HTTP. Such a server is never started, only connected.
     fn is_remote(&self) -> bool {
         matches!(self.config.transport, McpTransport::Http { .. })
     }
@@ -195,6 +198,13 @@ impl Server {
         if let Some(before) = std::mem::replace(&mut *current, starting) {
             before.abort();
         }
+    }
+
+    /// Returns the first line that was skipped, once.
+    pub(super) fn note(&self) -> Option<String> {
+        let noise = self.noise.get()?;
+        let is_new = !self.is_noted.swap(true, Ordering::Relaxed);
+        is_new.then(|| self.secrets.redact(noise.clone()))
     }
 
     /// Returns why it has no connection, as a predicate.

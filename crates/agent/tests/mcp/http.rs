@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 /// The tools at `/mcp`.
 const TOOLS: [&str; 15] = [
     "json", "events", "moved", "busy", "cut", "gone", "away", "quote", "odd", "half", "expired",
-    "said", "refused", "ended", "noisy",
+    "stated", "refused", "ended", "noisy",
 ];
 
 /// It listens until it is dropped.
@@ -128,6 +128,7 @@ fn response(status: &str, head: &str, body: &str) -> String {
     )
 }
 
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
     const JSON: &str = "Content-Type: application/json\r\n";
     let mut words = first.split_whitespace();
@@ -210,7 +211,7 @@ fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
                 }
                 "gone" => response("404 Not Found", "", ""),
                 "expired" if calls == 1 => response("404 Not Found", "", ""),
-                "said" if calls == 1 => {
+                "stated" if calls == 1 => {
                     let error = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID"},"id":null}"#;
                     response("400 Bad Request", JSON, error)
                 }

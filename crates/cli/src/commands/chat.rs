@@ -20,7 +20,7 @@ use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::write_stderr;
 use crate::runtime::block_on;
 use crate::sanitize::sanitize;
-use crate::settings::Configuration;
+use crate::settings::{Configuration, close_servers, report_notes};
 use crate::status::{
     Failure, KEEP_FILES, Outcome, Status, print_error, print_note, report_removed_files,
 };
@@ -255,9 +255,7 @@ impl Chat<'_> {
         let written = displays.close().await;
         let closing = async {
             report_removed_files(conversation.close().await, KEEP_FILES);
-            for servers in servers {
-                servers.close().await;
-            }
+            close_servers(servers).await;
         };
         let mut closing = pin!(closing);
         tokio::select! {
@@ -306,7 +304,7 @@ impl Chat<'_> {
                 let end = end.unwrap_or_else(|| "is connected".to_owned());
                 states.push(format!("{name}  {}, {end}", count(tools, "tool")));
             }
-            states.extend(servers.notes().map(|note| note.to_string()));
+            report_notes(servers);
         }
         if states.is_empty() {
             print_note("there are no MCP servers; add some with `--mcp`");

@@ -50,6 +50,21 @@ struct Sources {
     rules: Vec<Rule>,
 }
 
+/// Closes the servers, after notes about them that are new.
+pub(crate) async fn close_servers(all: Vec<McpServers>) {
+    for servers in all {
+        report_notes(&servers);
+        servers.close().await;
+    }
+}
+
+/// Prints the notes about servers that are new.
+pub(crate) fn report_notes(servers: &McpServers) {
+    for note in servers.notes() {
+        print_note(&note);
+    }
+}
+
 impl Configuration {
     /// Creates the tools and rules, also those of subagents. `user` answers questions of the model. Prints the errors of
     /// invalid files.
@@ -234,9 +249,7 @@ impl Configuration {
         for failure in servers.failures() {
             print_note(&format!("{failure}; its tools are not available"));
         }
-        for note in servers.notes() {
-            print_note(&note.to_string());
-        }
+        report_notes(&servers);
         for skipped in servers.skipped() {
             let (tool, server, reason) = (&skipped.tool, &skipped.server, &skipped.reason);
             let begin = if skipped.is_dropped {
@@ -289,6 +302,7 @@ impl Configuration {
         limits.turns = count(settings.turns, limits.turns);
         limits.calls = count(settings.calls, limits.calls);
         limits.same_failure = count(settings.same_failure, limits.same_failure);
+        limits.same_result = count(settings.same_result, limits.same_result);
         limits.repairs = settings.repairs.unwrap_or(limits.repairs);
         limits.reminders = settings.reminders.unwrap_or(limits.reminders);
         let tokens = |count: NonZeroU32| count.get().into();

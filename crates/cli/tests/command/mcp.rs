@@ -144,13 +144,13 @@ fn calls_of_a_client() {
                 "greet",
                 json!({"nmae": "a", "times": "often"}),
                 Err(
-                    "invalid arguments: unknown parameter `nmae`; did you mean `name`? greet takes `name`, `times` and `style`; `times`: expected an integer, found `often`; missing required parameter `name`",
+                    "invalid arguments: unknown parameter `nmae`; did you mean `name`? greet takes `name`, `times` and `style`; `times`: expected an integer, found `\"often\"`; missing required parameter `name`",
                 ),
             ),
             (
                 "greet",
                 json!({"name": "a", "times": "often"}),
-                Err("invalid arguments: `times`: expected an integer, found `often`"),
+                Err("invalid arguments: `times`: expected an integer, found `\"often\"`"),
             ),
             (
                 "greet",

@@ -14,7 +14,7 @@ use crate::history::History;
 use crate::options::Color;
 use crate::output::Output;
 use crate::runtime::block_on;
-use crate::settings::ToolSetup;
+use crate::settings::{ToolSetup, close_servers};
 use crate::status::{Failure, KEEP_FILES, Outcome, Status, print_error, report_removed_files};
 use crate::terminal::approval::Approval;
 use crate::terminal::interrupts::{Interrupt, Interrupts};
@@ -124,9 +124,7 @@ async fn run_call(
     prompter.close();
     if result.is_some() {
         report_removed_files(run.close().await, KEEP_FILES);
-        for servers in servers {
-            servers.close().await;
-        }
+        close_servers(servers).await;
     }
     Ok((result, first))
 }

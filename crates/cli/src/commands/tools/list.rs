@@ -12,6 +12,7 @@ use crate::environment::Environment;
 use crate::output::Output;
 use crate::runtime::block_on;
 use crate::sanitize::sanitize;
+use crate::settings::close_servers;
 use crate::status::{Outcome, Status, end_at_signals};
 use crate::terminal::interrupts::until_interrupted;
 
@@ -37,9 +38,7 @@ pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
     let toolbox = block_on(until_interrupted(async {
         let tool_setup = options.sources.tool_setup(&environment).await?;
-        for servers in tool_setup.servers {
-            servers.close().await;
-        }
+        close_servers(tool_setup.servers).await;
         Ok(tool_setup.toolbox)
     }))?;
     let toolbox = match toolbox {
