@@ -10,6 +10,7 @@ mod command;
 mod edit;
 mod fetch;
 mod glob;
+mod ignored;
 mod list;
 mod read;
 mod replace;

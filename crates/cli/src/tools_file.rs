@@ -6,7 +6,7 @@ use plaincall::{Policy, Rules, Tool, Toolbox, ToolsFile, tools_file::FileError};
 
 use crate::status::Failure;
 use crate::terminal::problems;
-use crate::text::input::{Input, read_input};
+use crate::text::input::{Input, read_input, without_bom};
 
 /// The tools of a file, with its policy and rules.
 #[derive(Debug, Default)]
@@ -86,8 +86,10 @@ pub(crate) fn read(path: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-/// Converts the bytes of a file to text.
-pub(crate) fn text(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
+/// Converts the bytes of a file to text, without a byte order mark.
+pub(crate) fn text(name: &str, mut bytes: Vec<u8>) -> Result<String, Failure> {
+    let mark = bytes.len() - without_bom(&bytes).len();
+    bytes.drain(..mark);
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let before = error.as_bytes().iter().take(valid);

@@ -76,26 +76,34 @@ impl Proxy {
         }
     }
 
-    fn matcher(&self) -> Result<Matcher, HttpError> {
-        let of = |url: &Option<String>, kind: &str| {
-            let is_http = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https"));
-            match url {
-                None => return Ok(String::new()),
-                Some(url) if url.parse().is_ok_and(|uri| is_http(&uri)) => return Ok(url.clone()),
-                Some(_) => {}
-            }
-            // The URL may contain a password, so the message does not repeat it.
-            let words = format!(
-                "the proxy for {kind} is invalid; expected an address such as http://proxy.example:3128"
-            );
-            Err(HttpError::new(HttpErrorKind::Settings, words))
+    /// Returns which requests use a proxy, and the schemes whose proxy has an unusable address.
+    fn matcher(&self) -> (Matcher, [bool; 2]) {
+        let http = self.http.as_deref().map(usable);
+        let https = self.https.as_deref().map(usable);
+        let unusable = [&http, &https].map(|url| matches!(url, Some(None)));
+        // Requests that need a proxy are rejected before they reach this address.
+        let url = |url: Option<Option<String>>| match url {
+            None => String::new(),
+            Some(url) => url.unwrap_or_else(|| "http://proxy.invalid".to_owned()),
         };
         let matcher = Matcher::builder()
-            .http(of(&self.http, "http")?)
-            .https(of(&self.https, "https")?)
+            .http(url(http))
+            .https(url(https))
             .no(format!("{NEVER_BY_PROXY},{}", self.except));
-        Ok(matcher.build())
+        (matcher.build(), unusable)
     }
+}
+
+/// Returns the URL of a proxy. As for other programs, the scheme may be missing.
+fn usable(url: &str) -> Option<String> {
+    let url = if url.contains("://") {
+        url.to_owned()
+    } else {
+        format!("http://{url}")
+    };
+    let is_http =
+        |uri: Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
+    url.parse().is_ok_and(is_http).then_some(url)
 }
 
 impl fmt::Debug for Proxy {
@@ -115,16 +123,18 @@ impl fmt::Debug for Proxy {
 pub struct HttpClient {
     client: Client<Connector, Full<Bytes>>,
     proxies: Option<Arc<Matcher>>,
+    /// Whether the proxies for `http:` and `https:` have unusable addresses.
+    unusable: [bool; 2],
 }
 
 impl HttpClient {
     /// Creates a client.
     ///
     /// # Errors
-    /// Returns an error if the URL of a proxy is invalid, or TLS is not available.
+    /// Returns an error if TLS is not available.
     pub fn new(settings: &HttpSettings) -> Result<Self, HttpError> {
-        let proxies = settings.proxy.as_ref().map(Proxy::matcher).transpose()?;
-        let proxies = proxies.map(Arc::new);
+        let (proxies, unusable) = settings.proxy.as_ref().map(Proxy::matcher).unzip();
+        let (proxies, unusable) = (proxies.map(Arc::new), unusable.unwrap_or_default());
         let mut builder = Client::builder(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
@@ -135,7 +145,11 @@ impl HttpClient {
             builder.http1_max_buf_size(bytes);
         }
         let client = builder.build(connector(settings, proxies.clone())?);
-        Ok(Self { client, proxies })
+        Ok(Self {
+            client,
+            proxies,
+            unusable,
+        })
     }
 
     /// Sends a request and waits for the headers of the response. Dropping the future closes the connection.
@@ -158,12 +172,23 @@ impl HttpClient {
     /// Sends a request and waits for the headers of the response without a timeout.
     ///
     /// # Errors
-    /// Returns an error if the connection fails.
+    /// Returns an error if the connection fails, or the request needs a proxy whose URL is invalid.
     pub async fn request(&self, request: Request<Bytes>) -> Result<Response<Incoming>, HttpError> {
         let mut request = request.map(Full::new);
-        if let Some(proxies) = &self.proxies
-            && request.uri().scheme() == Some(&Scheme::HTTP)
-            && let Some(proxy) = proxies.intercept(request.uri())
+        let proxies = self.proxies.as_ref();
+        let proxy = proxies.and_then(|proxies| proxies.intercept(request.uri()));
+        let is_http = request.uri().scheme() == Some(&Scheme::HTTP);
+        let [http, https] = self.unusable;
+        if proxy.is_some() && if is_http { http } else { https } {
+            // The URL may contain a password, so the message does not repeat it.
+            let kind = if is_http { "http" } else { "https" };
+            let words = format!(
+                "the proxy for {kind} is invalid; expected an address such as http://proxy.example:3128"
+            );
+            return Err(HttpError::new(HttpErrorKind::Settings, words));
+        }
+        if is_http
+            && let Some(proxy) = proxy
             && let Some(value) = proxy.basic_auth()
         {
             let headers = request.headers_mut();

@@ -112,6 +112,14 @@ impl HttpResponse {
         &self.head.headers
     }
 
+    /// Returns the content encoding of the body, such as `gzip`, unless it has none.
+    pub fn encoding(&self) -> Option<String> {
+        let mut named = self.headers().get_all(header::CONTENT_ENCODING).iter();
+        let is_plain = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(b"identity");
+        let encoded = named.find(|value| !is_plain(value.as_bytes()))?;
+        Some(String::from_utf8_lossy(encoded.as_bytes()).into_owned())
+    }
+
     /// Returns a header; empty if it is missing or not text.
     pub fn header(&self, name: &header::HeaderName) -> &str {
         let value = self.headers().get(name);

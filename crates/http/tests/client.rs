@@ -4,11 +4,12 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use http_body_util::StreamBody;
 use plaincall_http::http::{Request, Response};
 use plaincall_http::{
-    Bytes, HttpClient, HttpErrorKind, HttpResponse, HttpSettings, Proxy, Waits, causes,
+    Bytes, HttpClient, HttpError, HttpErrorKind, HttpResponse, HttpSettings, Proxy, Waits, causes,
     check_address,
 };
 use plaincall_testkit::model_server::{ModelServer, Script};
@@ -85,23 +86,45 @@ fn addresses() {
     }
 }
 
-#[test]
-fn proxies() {
+#[tokio::test]
+async fn proxies() {
+    let server = ModelServer::start(vec![Script::stream(&["Hello."], "stop")]).await;
+    let local = format!("http://{}", server.address);
     for (url, is_good) in [
         ("http://name:word@proxy.example:3128", true),
         ("https://proxy.example", true),
-        ("proxy.example", false),
-        ("proxy.example:3128", false),
+        ("name:word@proxy.example", true),
+        ("127.0.0.1:1", true),
         ("socks5://name:word@proxy.example", false),
         ("", false),
     ] {
         let mut settings = HttpSettings::default();
         settings.proxy = Some(Proxy::all(url));
-        let made = HttpClient::new(&settings);
-        assert_eq!(made.is_ok(), is_good, "{url}");
-        let message = made.err().map(|error| error.to_string());
-        let message = format!("{settings:?} {message:?}");
-        assert!(!message.contains("word"), "{message}");
+        // Requests to this machine, and to excepted names, use none.
+        for (except, to, uses_it) in [
+            ("", &*local, false),
+            ("", "http://a.invalid", true),
+            ("*", "http://a.invalid", false),
+            ("a.invalid", "https://a.invalid", false),
+            ("", "https://a.invalid", true),
+        ] {
+            let mut settings = settings.clone();
+            if let Some(proxy) = &mut settings.proxy {
+                except.clone_into(&mut proxy.except);
+            }
+            let client = HttpClient::new(&settings).unwrap();
+            let request = Request::get(to).body(Bytes::new()).unwrap();
+            let sent = tokio::time::timeout(
+                Duration::from_secs(5),
+                client.send(request, Waits::default()),
+            );
+            let error = sent.await.ok().and_then(Result::err);
+            let is_about_proxy =
+                error.as_ref().map(HttpError::kind) == Some(HttpErrorKind::Settings);
+            assert_eq!(is_about_proxy, uses_it && !is_good, "{url} {to}: {error:?}");
+            let message = format!("{settings:?} {error:?}");
+            assert!(!message.contains("word"), "{message}");
+        }
     }
 }
 

@@ -321,6 +321,12 @@ async fn tools_of_a_file_run() {
     effect = "read"
     timeout = "100ms"
     "#;
+    // An editor may have saved it with other line ends.
+    let file = &file
+        .replace("; do echo", "\ndo echo")
+        .replace('\n', "\r\n")
+        .replace("'i=0", "'''i=0")
+        .replace("done'", "done'''");
     let toolbox = Toolbox::new(read_tools(file, PATH).unwrap().tools).unwrap();
     let mut run = Run::builder(toolbox)
         .gate(AllowAll)

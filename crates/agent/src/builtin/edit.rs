@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem::Finder;
+use memchr::{memchr, memmem::Finder};
 use plaincall::{Effect, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -102,6 +102,11 @@ impl EditFile {
                 "{name} would exceed {} MiB with {} replaced; nothing was changed. Use a shorter `new_text`, or replace fewer",
                 LONGEST >> 20,
                 count(found.count, "occurrence")
+            ));
+        }
+        if !found.new.is_ascii() && std::str::from_utf8(&before).is_err() {
+            return Err(format!(
+                "{name} is not UTF-8, and `new_text` has characters that are not ASCII, so their bytes are unknown; nothing was changed. Use ASCII only, or convert the file first"
             ));
         }
         stop.check()?;
@@ -205,6 +210,15 @@ impl<'t> Found<'t> {
         for (to_find, to_put, crlf) in tries {
             let (places, count) = places(bytes, to_find.as_bytes(), all, stop)?;
             if count > 0 {
+                // Parts of lines that end with CRLF.
+                let is_crlf = ends.crlf > 0
+                    && !to_find.contains('\n')
+                    && places.iter().all(|&at| ends_with_crlf(bytes, at));
+                let (to_put, crlf) = if is_crlf {
+                    (Cow::Owned(with_crlf(&to_put).into_owned()), true)
+                } else {
+                    (to_put, crlf)
+                };
                 let is_converted = crlf && (to_find != old || to_put != new);
                 return Ok(Some(Self {
                     places,
@@ -224,6 +238,12 @@ impl<'t> Found<'t> {
         let put = self.count.checked_mul(self.new.len())?;
         before.checked_sub(taken)?.checked_add(put)
     }
+}
+
+/// Returns whether the line with this byte ends with CRLF.
+fn ends_with_crlf(bytes: &[u8], at: usize) -> bool {
+    let rest = bytes.get(at..).unwrap_or_default();
+    memchr(b'\n', rest).is_some_and(|end| end > 0 && rest.get(end - 1) == Some(&b'\r'))
 }
 
 /// Converts line endings to CRLF.

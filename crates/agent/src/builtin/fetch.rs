@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plaincall::{Context, Effect, Tool, ToolResult, tool::Failure};
 use plaincall_http::http::header::{
-    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, USER_AGENT,
 };
 use plaincall_http::http::{Request, StatusCode};
 use plaincall_http::{
@@ -226,7 +226,7 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
     let name = named(url.as_str());
     let status = answer.status();
     let is_good = (200..300).contains(&status);
-    if let Some(encoding) = encoding(answer.headers()) {
+    if let Some(encoding) = answer.encoding() {
         let encoding = named(&encoding);
         return Err(format!("{name} has the unsupported encoding {encoding}").into());
     }
@@ -341,13 +341,6 @@ impl Kind {
             ..Readable::default()
         }
     }
-}
-
-fn encoding(headers: &HeaderMap) -> Option<String> {
-    let mut named = headers.get_all(CONTENT_ENCODING).iter();
-    let is_plain = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(b"identity");
-    let encoded = named.find(|value| !is_plain(value.as_bytes()))?;
-    Some(String::from_utf8_lossy(encoded.as_bytes()).into_owned())
 }
 
 #[cfg(test)]

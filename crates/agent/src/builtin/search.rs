@@ -15,6 +15,7 @@ use serde::Deserialize;
 use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{CallScope, Stop, file_tool};
 use crate::builtin::glob::Glob;
+use crate::builtin::ignored::Ignored;
 use crate::builtin::list::here;
 use crate::builtin::spelling::{last_line, named, spelled};
 use crate::builtin::text::why_binary;
@@ -74,7 +75,24 @@ impl SearchFiles {
         let mut hits = Hits::default();
         let folder = workspace.behind_links(&written.path);
         let mut notes = if let Target::Directory(dir) = there {
+            let mut ignored = Ignored::default();
+            let above: Vec<&Path> = written.path.ancestors().skip(1).collect();
+            for path in above.into_iter().rev() {
+                let spelled = if path == Path::new("") {
+                    Path::new(".")
+                } else {
+                    path
+                };
+                if let Ok(dir) = workspace.dir().open_dir(spelled) {
+                    ignored.enter(&dir, path);
+                }
+            }
             let mut visit = |entry: &Entry<'_>| {
+                ignored.enter(entry.dir, entry.path.parent().unwrap_or(Path::new("")));
+                if ignored.hides(entry.path, entry.kind == Kind::Directory) {
+                    hits.ignored += 1;
+                    return Ok(Step::Skip);
+                }
                 let is_searched = entry.kind == Kind::File
                     && glob.as_ref().is_none_or(|glob| glob.fits(entry.path));
                 if !is_searched {
@@ -195,6 +213,7 @@ struct Hits {
     too_long: usize,
     unreadable: usize,
     hidden: usize,
+    ignored: usize,
     long_lines: usize,
     is_full: bool,
     is_late: bool,
@@ -288,11 +307,13 @@ impl Hits {
             "longer than {}, only the beginning searched",
             size(searched)
         );
+        let ignored = "skipped: ignored by `.gitignore`; name one as `path` to search it";
         for (number, what, why) in [
             (self.binary, "file", "skipped: not text"),
             (self.too_long, "file", "skipped: larger than 16 MiB"),
             (self.unreadable, "file", "not readable"),
             (self.hidden, "file", "skipped: denied by a rule"),
+            (self.ignored, "entry", ignored),
             (self.long_lines, "line", &long),
         ] {
             if number > 0 {

@@ -39,6 +39,8 @@ pub(super) struct Entry<'w> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     On,
+    /// Do not visit what is in this directory.
+    Skip,
     Enough,
 }
 
@@ -112,8 +114,10 @@ pub(super) fn walk(
             path: &path,
             kind,
         };
-        if visit(&entry)? == Step::Enough {
-            break;
+        match visit(&entry)? {
+            Step::On => {}
+            Step::Skip => continue,
+            Step::Enough => break,
         }
         if kind != Kind::Directory || name == HISTORY || deep >= depth.min(DEEPEST) {
             left.too_deep += usize::from(kind == Kind::Directory && deep >= DEEPEST);

@@ -235,7 +235,14 @@ impl Client {
             ))
         })?;
         let sent = ready.client.send(request, waits).await;
-        sent.map_err(|error| failed(&error, asked))
+        let response = sent.map_err(|error| failed(&error, asked))?;
+        match response.encoding().filter(|_| response.is_success()) {
+            Some(encoding) => Err(refused(format!(
+                "{} sent a reply with the content encoding `{encoding}`, although the request accepts none; is there a proxy in front of it?",
+                asked.server()
+            ))),
+            None => Ok(response),
+        }
     }
 
     /// Redacts the keys in an error.

@@ -296,6 +296,56 @@ async fn texts_in_place_of_others() {
         )
         .await;
     assert_eq!(fs::read(scene.path("f")).unwrap(), b"gr\xfcn b \xff");
+    // What does not fit is refused.
+    let refused = "error: `f` is not UTF-8, and `new_text` has characters that are not ASCII, so their bytes are unknown; nothing was changed. Use ASCII only, or convert the file first";
+    let arguments = [("path", "f"), ("old_text", "b"), ("new_text", "é")];
+    scene.check("edit_file", &arguments, refused).await;
+    // The part with CRLF of a file with both.
+    scene.file("f", "A\r\nB\n");
+    let arguments = [("path", "f"), ("old_text", "A"), ("new_text", "A1\nA2")];
+    scene
+        .check(
+            "edit_file",
+            &arguments,
+            "edited `f`: 1 occurrence replaced at line 1; line endings kept (CRLF)\n",
+        )
+        .await;
+    assert_eq!(scene.content("f"), "A1\r\nA2\r\nB\n");
+}
+
+/// A file that is replaced had other line endings, a byte order mark, or another encoding.
+#[tokio::test]
+async fn whole_files_in_another_form() {
+    let scene = Scene::new();
+    for (before, content, changes) in [
+        (
+            &b"a\r\nb\r\n"[..],
+            "a\nc\n",
+            "; line endings changed from CRLF to LF",
+        ),
+        (b"a\r\nb\r\n", "a\r\nc\r\n", ""),
+        (b"a\r\nb\n", "a\nc\n", ""),
+        (
+            b"\xef\xbb\xbfa\n",
+            "b\n",
+            "; the byte order mark was removed",
+        ),
+        (b"\xef\xbb\xbfa\n", "\u{feff}b\n", ""),
+        (b"caf\xe9\n", "cafe\n", ""),
+        (b"caf\xe9\n", "café\n", "; the file is now UTF-8"),
+        (b"\xff\xfea\0", "\u{fffd}\n", ""),
+    ] {
+        scene.file("f", before);
+        let (bytes, old) = (content.len(), before.len());
+        let expected = format!("replaced `f`: {bytes} bytes, previously {old}{changes}\n");
+        let arguments = [("path", "f"), ("content", content)];
+        scene.check("write_file", &arguments, &expected).await;
+    }
+    scene.file("f", b"caf\xe9\n");
+    let arguments = [("path", "f"), ("content", "caf\u{fffd} au lait\n")];
+    let refused = "error: `f` has bytes that are not UTF-8, which `read_file` shows as \u{fffd}; `content` has this character, and would overwrite them. Nothing was changed; change single places with `edit_file`";
+    scene.check("write_file", &arguments, refused).await;
+    assert_eq!(fs::read(scene.path("f")).unwrap(), b"caf\xe9\n");
 }
 
 #[tokio::test]

@@ -311,6 +311,48 @@ async fn searches() {
     }
 }
 
+/// Files that `.gitignore` files name are skipped, and counted.
+#[tokio::test]
+async fn searches_without_ignored_files() {
+    let scene = Scene::of(&[
+        (
+            ".gitignore",
+            "# built\ntarget/\n/top\n*.log\n!keep.log\ndoc/*.txt\r\n",
+        ),
+        ("target/a", "hit"),
+        ("src/target/b", "hit"),
+        ("src/target.rs", "hit"),
+        ("top", "hit"),
+        ("src/top", "hit"),
+        ("a.log", "hit"),
+        ("keep.log", "hit"),
+        ("doc/a.txt", "hit"),
+        ("src/doc/a.txt", "hit"),
+        ("src/.gitignore", "*.tmp\n!b.log\n"),
+        ("src/b.log", "hit"),
+        ("src/c.tmp", "hit"),
+        ("z.tmp", "hit"),
+    ]);
+    let note = |number: u8| {
+        format!(
+            "[{number} entries skipped: ignored by `.gitignore`; name one as `path` to search it]\n"
+        )
+    };
+    let names = |names: &[&str]| names.join(":1: hit\n") + ":1: hit\n";
+    let src = ["src/b.log", "src/doc/a.txt", "src/target.rs", "src/top"];
+    let all = [&["keep.log"], &src[..], &["z.tmp"]].concat();
+    let found = scene.call("search_files", &[("pattern", "hit")]).await;
+    assert_eq!(found, names(&all) + &note(6));
+    let found = scene
+        .call("search_files", &[("pattern", "hit"), ("path", "src")])
+        .await;
+    assert_eq!(found, names(&src) + &note(2));
+    let found = scene
+        .call("search_files", &[("pattern", "hit"), ("path", "target")])
+        .await;
+    assert_eq!(found, names(&["target/a"]));
+}
+
 /// Many matches, matches in long lines, and a slow pattern.
 #[tokio::test]
 async fn searches_that_are_cut() {

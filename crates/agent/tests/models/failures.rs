@@ -107,6 +107,11 @@ async fn refusals() {
             "the model's server at URL failed (status 529): Overloaded",
         ),
         (
+            body(200, json, "\u{1f}").header("content-encoding", "gzip"),
+            Refused,
+            "the model's server at URL sent a reply with the content encoding `gzip`, although the request accepts none; is there a proxy in front of it?",
+        ),
+        (
             body(302, "text/plain", "").header("location", "https://elsewhere.example/"),
             Refused,
             "the model's server at URL redirects to https://elsewhere.example/ (status 302), which is not followed; use the URL of the server itself",

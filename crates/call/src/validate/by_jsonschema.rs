@@ -282,6 +282,17 @@ fn modernize(schema: &mut Value, has_old_tuples: bool, depth: usize) {
         }
         _ => return,
     };
+    if let Some(pattern) = keywords.get_mut("pattern")
+        && let Some(ascii) = pattern.as_str().and_then(ascii_classes)
+    {
+        *pattern = ascii.into();
+    }
+    if let Some(Value::Object(patterns)) = keywords.get_mut("patternProperties") {
+        let renamed = std::mem::take(patterns).into_iter();
+        *patterns = renamed
+            .map(|(pattern, schema)| (ascii_classes(&pattern).unwrap_or(pattern), schema))
+            .collect();
+    }
     for (name, value) in keywords.iter_mut() {
         if !matches!(name.as_str(), "enum" | "const" | "default" | "examples") {
             modernize(value, has_old_tuples, depth + 1);
@@ -298,6 +309,42 @@ fn modernize(schema: &mut Value, has_old_tuples: bool, depth: usize) {
     if keywords.get("nullable") == Some(&Value::Bool(true)) {
         allow_null(keywords);
     }
+}
+
+/// Writes `\d` and `\w` of a pattern with a look-around or a back reference as classes of ASCII, which they are in ECMAScript.
+/// `jsonschema` does so for all other patterns.
+fn ascii_classes(pattern: &str) -> Option<String> {
+    let is_number = |c: char| c.is_ascii_digit() || c == 'k';
+    let refers = pattern
+        .split('\\')
+        .skip(1)
+        .any(|rest| rest.starts_with(is_number));
+    let looks = ["(?=", "(?!", "(?<"]
+        .iter()
+        .any(|sign| pattern.contains(sign));
+    if !refers && !looks {
+        return None;
+    }
+    let mut written = String::with_capacity(pattern.len() + 16);
+    let mut is_in_class = false;
+    let mut rest = pattern.chars();
+    while let Some(character) = rest.next() {
+        let escaped = if character == '\\' { rest.next() } else { None };
+        match (escaped, is_in_class) {
+            (Some('d'), true) => written.push_str("0-9"),
+            (Some('w'), true) => written.push_str("A-Za-z0-9_"),
+            (Some('d'), false) => written.push_str("[0-9]"),
+            (Some('w'), false) => written.push_str("[A-Za-z0-9_]"),
+            (Some('D'), _) => written.push_str("[^0-9]"),
+            (Some('W'), _) => written.push_str("[^A-Za-z0-9_]"),
+            (Some(other), _) => written.extend(['\\', other]),
+            (None, _) => {
+                is_in_class = (is_in_class || character == '[') && character != ']';
+                written.push(character);
+            }
+        }
+    }
+    Some(written)
 }
 
 fn allow_null(keywords: &mut Map<String, Value>) {

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use plaincall_call::{Stop, names::nearest_name};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 
 use crate::output::Output;
@@ -91,6 +92,7 @@ impl Input {
     pub(crate) fn into_lines(self) -> Lines {
         Lines {
             name: self.name,
+            is_begun: true,
             reader: BufReader::with_capacity(BUFFER_SIZE, self.reader),
         }
     }
@@ -136,14 +138,19 @@ pub(crate) fn read_input(path: &Path) -> Result<(String, Vec<u8>), Failure> {
     Ok((name, input.into_bytes()?))
 }
 
+/// A byte order mark.
+const BOM: &[u8] = "\u{feff}".as_bytes();
+
 /// Strips the byte order mark that some editors add to JSON.
 pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
+    bytes.strip_prefix(BOM).unwrap_or(bytes)
 }
 
 /// A reader of lines.
 pub(crate) struct Lines {
     name: String,
+    /// Whether no line has been read.
+    is_begun: bool,
     reader: BufReader<Box<dyn Read>>,
 }
 
@@ -160,6 +167,10 @@ impl Lines {
         match self.reader.read_until(b'\n', line) {
             Ok(0) => Ok(false),
             Ok(_) => {
+                if self.is_begun && line.starts_with(BOM) {
+                    line.drain(..BOM.len());
+                }
+                self.is_begun = false;
                 if line.ends_with(b"\n") {
                     line.pop();
                 }
@@ -232,6 +243,23 @@ fn suggest_file(path: &Path) -> String {
     let near = nearest_name(name, names.iter().map(String::as_str));
     let near = near.map(|near| path.with_file_name(near).display().to_string());
     near.map_or(String::new(), |near| format!("; did you mean `{near}`?"))
+}
+
+/// Prints a note if standard input is a pipe that has no data for a second: some programs start others with a pipe that they
+/// never close.
+pub(crate) fn note_if_waiting(note: &str) {
+    if stdin_type() != FileType::Fifo {
+        return;
+    }
+    let stdin = io::stdin();
+    let second = Timespec {
+        tv_sec: 1,
+        tv_nsec: 0,
+    };
+    let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+    if poll(&mut watched, Some(&second)) == Ok(0) {
+        print_note(note);
+    }
 }
 
 /// Returns the file type of standard input.

@@ -1,7 +1,8 @@
 //! Running a call of a command: its argument vector, environment and input, and its result.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -12,11 +13,20 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::command::invocation::{Fill, Invocation, Line, failure};
-use crate::context::Context;
+use crate::context::{Context, Observed};
 use crate::process::input::Input;
 use crate::process::{Finished, Job, Program, run};
 use crate::result::Status;
 use crate::tool_error::{BoxToolFuture, Failure, ToolResult};
+
+/// How much of a script is read to find its interpreter, in bytes.
+const LONGEST_FIRST_LINE: u64 = 256;
+/// The error number of a file that cannot be executed.
+const ENOEXEC: i32 = 8;
+
+/// The note of a command that left processes behind.
+const LEFT_BEHIND: &str =
+    "processes that the command left in the background were ended when it exited";
 
 /// The environment variables that every command inherits, in addition to those that begin with `LC_`.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
@@ -57,7 +67,11 @@ impl Invocation {
             let job = job?;
             let program = job.program.clone();
             let finished = run(job, context.cancellation()).await;
-            outcome(finished.map_err(|error| failure(program.why_not_started(&error)))?)
+            let finished = finished.map_err(|error| failure(program.why_not_started(&error)))?;
+            if finished.had_others && !finished.was_stopped {
+                Observed::set_note(&context.observed, LEFT_BEHIND);
+            }
+            outcome(finished)
         })
     }
 
@@ -174,6 +188,9 @@ impl Program {
     /// Returns a message for an error of starting it.
     pub fn why_not_started(&self, error: &io::Error) -> String {
         let program = Path::new(&self.program).display();
+        if let Some(why) = self.interpreter_problem(error) {
+            return why;
+        }
         match error.kind() {
             _ if !self.directory.is_dir() => {
                 format!("the working directory {} does not exist", self.directory.display())
@@ -191,6 +208,34 @@ impl Program {
             }
             _ => format!("the program `{program}` could not be started: {error}"),
         }
+    }
+
+    /// Returns what is wrong with the first line of a script.
+    fn interpreter_problem(&self, error: &io::Error) -> Option<String> {
+        let path = Path::new(&self.program);
+        let is_path = path.components().count() > 1;
+        let is_about_it =
+            error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ENOEXEC);
+        let file = is_path.then(|| File::open(self.directory.join(path)).ok());
+        let mut first = Vec::new();
+        let file = file.flatten().filter(|_| is_about_it)?;
+        file.take(LONGEST_FIRST_LINE).read_to_end(&mut first).ok()?;
+        let program = path.display();
+        let first = String::from_utf8_lossy(&first).into_owned();
+        let first = first.split('\n').next().unwrap_or_default();
+        let Some(line) = first.strip_prefix("#!") else {
+            return Some(format!(
+                "`{program}` is neither a program for this system nor a script with a first line such as `#!/bin/sh`"
+            ));
+        };
+        let interpreter = line.split_whitespace().next().unwrap_or_default();
+        Some(if line.ends_with('\r') {
+            format!(
+                "the interpreter `{interpreter}` of `{program}` has a carriage return behind it; save the script with LF line ends"
+            )
+        } else {
+            format!("the interpreter `{interpreter}` of `{program}` was not found")
+        })
     }
 }
 

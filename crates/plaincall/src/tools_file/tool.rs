@@ -205,7 +205,8 @@ impl Reader<'_> {
         }
         let mut command = match (&table.command, &table.shell) {
             (Some(elements), None) => Command::new(elements),
-            (None, Some(script)) => Command::shell(script),
+            // An editor may save the file with other line ends, and a shell takes CR for a part of a word.
+            (None, Some(script)) => Command::shell(script.replace("\r\n", "\n")),
             (Some(_), Some(_)) => {
                 let message = "`command` and `shell` cannot both be set; remove one";
                 self.problem(&Location::key(self.below("shell")), message);

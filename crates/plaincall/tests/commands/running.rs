@@ -1,5 +1,6 @@
 //! The arguments, environment, input and result of a command.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use plaincall::{
@@ -230,6 +231,31 @@ async fn failures() {
         "error: the program `no-such-program-anywhere` was not found; check that it is installed and in PATH",
     )
     .await;
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text, expected) in [
+        (
+            "cr",
+            "#!/bin/sh\r\necho hi\r\n",
+            "the interpreter `/bin/sh` of `PATH` has a carriage return behind it; save the script with LF line ends",
+        ),
+        (
+            "none",
+            "#!/no/such/sh -e\n",
+            "the interpreter `/no/such/sh` of `PATH` was not found",
+        ),
+        (
+            "bare",
+            "echo hi\n",
+            "`PATH` is neither a program for this system nor a script with a first line such as `#!/bin/sh`",
+        ),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = path.to_str().unwrap();
+        let expected = format!("error: {}", expected.replace("PATH", path));
+        check(Command::new([path]), &[], &expected).await;
+    }
     check(
         Command::new(["/etc/passwd"]),
         &[],
