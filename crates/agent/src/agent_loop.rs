@@ -17,7 +17,7 @@ use tokio::sync::mpsc::Sender;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::turn::{Bounds, NextTurn, Turned};
-use crate::agent_loop::validation::Failures;
+use crate::agent_loop::validation::{Failures, SameResults};
 use crate::answer::{AgentError, AgentErrorKind, Answer};
 use crate::budget::Budget;
 use crate::conversation::Conversation;
@@ -111,6 +111,7 @@ struct AgentRun<'c> {
     /// The number of replies in a row that a length limit truncated.
     truncated: u32,
     failures: Failures,
+    same_results: SameResults,
 }
 
 impl<'c> AgentRun<'c> {
@@ -131,6 +132,7 @@ impl<'c> AgentRun<'c> {
             mismatches: 0,
             truncated: 0,
             failures: Failures::default(),
+            same_results: SameResults::default(),
         }
     }
 

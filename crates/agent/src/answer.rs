@@ -104,6 +104,11 @@ pub enum AgentErrorKind {
         /// The name of its tool.
         name: Arc<str>,
     },
+    /// The same calls had the same results repeatedly.
+    SameResult {
+        /// The name of the tool of the first call.
+        name: Arc<str>,
+    },
     /// The model writes empty replies.
     Empty,
     /// The conversation exceeds the context window, and no result is left to shorten.
@@ -156,6 +161,9 @@ impl fmt::Display for AgentError {
                 "the model's calls are still invalid or not allowed after repair messages"
             }
             Kind::SameFailure { name } => &format!("the model repeats a failing call of `{name}`"),
+            Kind::SameResult { name } => {
+                &format!("the model repeats a call of `{name}` although its result stays the same")
+            }
             Kind::Empty => "the model writes empty replies",
             Kind::TooLong => {
                 "the conversation exceeds the context window, and no result is left to shorten; set a larger context, offer fewer tools, or start a new conversation"

@@ -19,6 +19,9 @@ pub struct AgentLimits {
     /// The number of turns in which the same call may fail before the agent run ends. A successful call of a tool that writes
     /// resets the count. Default: 3.
     pub same_failure: u32,
+    /// The number of turns in a row with the same calls and the same results after which the agent run ends; 0 for no limit. The
+    /// model gets one message before, after 3. Default: 10, because a tool may be polled.
+    pub same_result: u32,
     /// The most reminders after empty replies and missing calls. Default: 2.
     pub reminders: u32,
     /// The context window in tokens. When the conversation fills it, the oldest large results are shortened. Default: `None`,
@@ -37,6 +40,7 @@ impl Default for AgentLimits {
             tokens: None,
             repairs: 5,
             same_failure: 3,
+            same_result: 10,
             reminders: 2,
             context: None,
             reply_tokens: None,

@@ -209,6 +209,10 @@ pub struct Limits {
     /// The number of failures of one identical call after which the answer fails. Default: 3.
     pub same_failure: Option<NonZeroU32>,
 
+    /// The number of replies in a row with the same calls and the same results after which the answer fails. After 3, the model
+    /// receives a message. Default: 10, because a tool may be polled.
+    pub same_result: Option<NonZeroU32>,
+
     /// The maximum number of reminders after an empty reply or one without a required call. Default: 2.
     pub reminders: Option<u32>,
 

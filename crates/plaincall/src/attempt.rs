@@ -58,7 +58,8 @@ impl Attempt {
         // The transform runs within the span, so if it panics, the call fails.
         let mut span = ToolSpan::new(&self.parent, &self.context, self.number);
         let mut ended = self.run_tool(started, token, &mut span).await;
-        let mut untrusted = Observed::take(&observed);
+        let (mut untrusted, note) = Observed::take(&observed);
+        ended.note = ended.note.or(note.map(Arc::from));
         if let Some(transform) = transform {
             let changed = ended
                 .output

@@ -35,15 +35,22 @@ pub struct Context {
 pub(crate) struct Observed {
     text: String,
     is_over: bool,
+    /// A note for the model, beside the output.
+    pub(crate) note: Option<&'static str>,
 }
 
 /// The limit of this text, in bytes. The output of a tool is shorter.
 const OBSERVED: usize = 1 << 20;
 
 impl Observed {
-    pub(crate) fn take(this: &Mutex<Self>) -> Option<String> {
-        let text = std::mem::take(&mut this.lock().unwrap_or_else(PoisonError::into_inner).text);
-        (!text.is_empty()).then_some(text)
+    pub(crate) fn take(this: &Mutex<Self>) -> (Option<String>, Option<&'static str>) {
+        let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = std::mem::take(&mut this.text);
+        ((!text.is_empty()).then_some(text), this.note.take())
+    }
+
+    pub(crate) fn set_note(this: &Mutex<Self>, note: &'static str) {
+        this.lock().unwrap_or_else(PoisonError::into_inner).note = Some(note);
     }
 }
 

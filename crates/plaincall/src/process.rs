@@ -91,6 +91,8 @@ pub(crate) struct Finished {
     pub(crate) status: ExitStatus,
     /// It ended because `stop` was set.
     pub(crate) was_stopped: bool,
+    /// Processes that it had left behind were ended.
+    pub(crate) had_others: bool,
     pub(crate) output: String,
     pub(crate) errors: String,
 }
@@ -109,7 +111,7 @@ pub(crate) async fn run(job: Job, stop: &CancellationToken) -> io::Result<Finish
     let leader = &mut group.leader;
     let (stdin, stdout) = (leader.stdin.take(), leader.stdout.take());
     let stderr = leader.stderr.take();
-    let was_stopped = {
+    let (was_stopped, had_others) = {
         let pipes = pin!(async {
             tokio::join!(
                 job.input.write_to(stdin),
@@ -122,6 +124,7 @@ pub(crate) async fn run(job: Job, stop: &CancellationToken) -> io::Result<Finish
     Ok(Finished {
         status: group.reap().await?,
         was_stopped,
+        had_others,
         output: output.into_text(),
         errors: errors.into_text(),
     })
@@ -169,14 +172,15 @@ impl Group {
             .is_none_or(|id| !matches!(waitid(WaitId::Pid(id), options), Ok(None)))
     }
 
-    /// Waits until the leader has exited and the rest of the group is gone. Returns whether it was stopped.
+    /// Waits until the leader has exited and the rest of the group is gone. Returns whether it was stopped, and whether other
+    /// processes of the group were killed.
     pub(crate) async fn supervise(
         &mut self,
         mut pipes: std::pin::Pin<&mut impl Future<Output = ()>>,
         mut changes: tokio::signal::unix::Signal,
         stop: &CancellationToken,
         grace: Duration,
-    ) -> bool {
+    ) -> (bool, bool) {
         let mut are_open = true;
         let mut was_stopped = false;
         let mut kill_at = None;
@@ -206,12 +210,41 @@ impl Group {
         if are_open && let Some(deadline) = deadline {
             are_open = timeout_at(deadline, &mut pipes).await.is_err();
         }
+        let had_others = self.has_others();
         self.send(Signal::KILL);
         if are_open {
             // Only output of a process that left the group can be lost here.
             let _ = timeout(DRAIN, pipes).await;
         }
-        was_stopped
+        (was_stopped, had_others)
+    }
+
+    /// Returns whether other processes of the group run. Only known on Linux.
+    fn has_others(&self) -> bool {
+        let Some(id) = self.id.filter(|_| cfg!(target_os = "linux")) else {
+            return false;
+        };
+        let group = id.as_raw_nonzero().to_string();
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        processes
+            .filter(|entry| {
+                entry
+                    .file_name()
+                    .as_encoded_bytes()
+                    .first()
+                    .is_some_and(u8::is_ascii_digit)
+            })
+            .filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok())
+            .any(|stat| {
+                // The name in parentheses may contain anything.
+                let mut fields = stat
+                    .rsplit(')')
+                    .next()
+                    .unwrap_or_default()
+                    .split_whitespace();
+                let state = fields.next();
+                state != Some("Z") && fields.nth(1) == Some(&*group)
+            })
     }
 
     /// Returns the leader's exit status. After this, its process id may be reused.

@@ -39,6 +39,44 @@ enum Repeated {
     End(Arc<str>),
 }
 
+/// The calls and results of the last turn: tool, text after the header and output of each, and the number of equal turns in a row.
+#[derive(Debug, Default)]
+pub(super) struct SameResults {
+    last: Vec<(Arc<str>, String, Option<Arc<str>>)>,
+    count: u32,
+}
+
+/// After how many equal turns the model gets a message.
+const EQUAL_TURNS: u32 = 3;
+
+impl SameResults {
+    /// Counts a turn whose calls all ended `ok`.
+    fn count(&mut self, turned: &Turned, most: u32) -> Option<Repeated> {
+        let results = || turned.results.iter();
+        let now = results().map(|result| {
+            let name = Arc::clone(&result.name);
+            (name, values(turned, result.call), result.output.clone())
+        });
+        let now: Vec<_> = now.collect();
+        let is_same = now == self.last && results().all(|result| result.status == Status::Ok);
+        self.count = if is_same { self.count + 1 } else { 1 };
+        self.last = now;
+        let name = Arc::clone(&self.last.first()?.0);
+        match self.count {
+            count if most > 0 && count >= most => Some(Repeated::End(name)),
+            EQUAL_TURNS => Some(Repeated::Warn(name)),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the text of a call after its header.
+fn values(turned: &Turned, call: u32) -> String {
+    let written = turned.call(call);
+    let values = written.map(|call| [call.raw_args.as_deref().unwrap_or_default(), call.raw()]);
+    values.unwrap_or_default().join("]")
+}
+
 impl Failures {
     /// Counts each failed call of a turn once.
     fn count(&mut self, turned: &Turned, most: u32) -> Option<Repeated> {
@@ -48,11 +86,7 @@ impl Failures {
             if !matches!(result.status, Status::Error | Status::Rejected) {
                 continue;
             }
-            let written = turned.call(result.call);
-            let values =
-                written.map(|call| [call.raw_args.as_deref().unwrap_or_default(), call.raw()]);
-            let values = values.unwrap_or_default().join("]");
-            let key = (Arc::clone(&result.name), values);
+            let key = (Arc::clone(&result.name), values(turned, result.call));
             if !counted.insert(key.clone()) {
                 continue;
             }
@@ -125,6 +159,10 @@ impl AgentRun<'_> {
         if let Some(Repeated::End(name)) = repeated {
             return Err(AgentErrorKind::SameFailure { name });
         }
+        let same = self.same_results.count(turned, self.limits.same_result);
+        if let Some(Repeated::End(name)) = same {
+            return Err(AgentErrorKind::SameResult { name });
+        }
         if self.wrong > self.limits.repairs {
             return Err(AgentErrorKind::Repairs);
         }
@@ -137,16 +175,20 @@ impl AgentRun<'_> {
         if !message.is_empty() {
             self.budget.count(|used| used.repairs += 1);
         }
-        if let Some(Repeated::Warn(name)) = repeated {
+        let failed = " failed again. Do not repeat it: change it, try something else, or answer.\n";
+        let equal =
+            " had the same result three times. Do not repeat it unless you wait for a change.\n";
+        for (repeated, words) in [(repeated, failed), (same, equal)] {
+            let Some(Repeated::Warn(name)) = repeated else {
+                continue;
+            };
             let dialect = std::slice::from_ref(&self.talk.dialect);
             let mut prompt_text =
                 PromptTextBuilder::new(dialect).map_err(AgentErrorKind::Dialect)?;
             prompt_text
                 .trusted("The same call of ")
                 .untrusted(&Untrusted::new(&*name))
-                .trusted(
-                    " failed again. Do not repeat it: change it, try something else, or answer.\n",
-                );
+                .trusted(words);
             message.push_str(prompt_text.finish().text());
         }
         if !message.is_empty() {

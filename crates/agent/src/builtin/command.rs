@@ -33,7 +33,7 @@ pub(super) fn tool(workspace: &Workspace, settings: &Settings) -> Result<Tool, C
     let seconds = settings.timeout.as_secs_f64();
     let spec = ToolSpec::new(BuiltinTool::RunCommand.name())
         .describe(format!(
-            "Runs a shell command (sh) in the directory and returns its output. It has no stdin and is killed after {seconds} seconds."
+            "Runs a shell command (sh) in the directory and returns its output. It has no stdin and is killed after {seconds} seconds. Processes that it leaves in the background are ended."
         ))
         .parameter(
             Parameter::from_schema(

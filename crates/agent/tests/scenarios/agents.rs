@@ -131,6 +131,7 @@ fn limits(wanted: &Limits) -> AgentLimits {
     limits.tokens = wanted.tokens;
     limits.repairs = wanted.repairs.unwrap_or(limits.repairs);
     limits.same_failure = wanted.same_failure.unwrap_or(limits.same_failure);
+    limits.same_result = wanted.same_result.unwrap_or(limits.same_result);
     limits.reminders = wanted.reminders.unwrap_or(limits.reminders);
     limits.context = wanted.context;
     limits.reply_tokens = wanted.reply_tokens;

@@ -84,6 +84,7 @@ pub(crate) struct Limits {
     pub(crate) tokens: Option<u64>,
     pub(crate) repairs: Option<u32>,
     pub(crate) same_failure: Option<u32>,
+    pub(crate) same_result: Option<u32>,
     pub(crate) reminders: Option<u32>,
     pub(crate) context: Option<u64>,
     pub(crate) reply_tokens: Option<u32>,

@@ -16,12 +16,12 @@ use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::JsonOutput;
 use crate::runtime::block_on;
-use crate::settings::Configuration;
+use crate::settings::{Configuration, close_servers};
 use crate::status::{
     Failure, KEEP_FILES, Outcome, Status, print_error, print_note, report_removed_files,
 };
 use crate::terminal::displays::Displays;
-use crate::text::input::stdin_type;
+use crate::text::input::{note_if_waiting, stdin_type};
 use crate::tools_file;
 
 /// Ask a model a question, with tools.
@@ -149,9 +149,7 @@ async fn answer(
         Ok(())
     };
     let closed = conversation.close().await;
-    for servers in servers {
-        servers.close().await;
-    }
+    close_servers(servers).await;
     let status = match (interrupt, ended) {
         (Some(interrupt), _) => Status::Interrupted(interrupt.status()),
         (None, Ok(answer)) => {
@@ -225,6 +223,9 @@ fn input(options: &AskOptions) -> Result<Input, Failure> {
     let question = match options.question.as_slice() {
         question @ [_, ..] => {
             if !reads_standard_input && has_document() {
+                note_if_waiting(
+                    "waiting for the end of standard input, which is attached to the question; to ask without it, add `< /dev/null`",
+                );
                 let (_, text) = tools_file::read(standard)?;
                 if !text.trim().is_empty() {
                     documents.push((STANDARD_INPUT.to_owned(), text));
@@ -233,7 +234,12 @@ fn input(options: &AskOptions) -> Result<Input, Failure> {
             question.join(" ")
         }
         [] if reads_standard_input => String::new(),
-        [] => tools_file::read(standard)?.1,
+        [] => {
+            note_if_waiting(
+                "waiting for the question on standard input; or pass it as an argument",
+            );
+            tools_file::read(standard)?.1
+        }
     };
     if question.trim().is_empty() {
         return Err(Failure::Usage(

@@ -103,7 +103,7 @@ impl Content {
             text,
             is_verbose,
             summary,
-            is_quiet: is_quiet(),
+            shows_starts: summary.is_some(),
         }
     }
 }
@@ -187,7 +187,8 @@ impl Displays {
         };
         let has_color = choice != ColorChoice::Never;
         let glyphs = Glyphs::new(is_capable && environment.has_unicode());
-        let display_options = content.display_options(glyphs, has_color, is_live, is_shared);
+        let mut display_options = content.display_options(glyphs, has_color, is_live, is_shared);
+        display_options.shows_starts |= is_terminal;
         let record = || -> Box<dyn Display> { Box::new(Record::new(stdout.is_terminal())) };
         let display: Box<dyn Display> = match content {
             Content::Run { is_record, .. } if is_record => record(),

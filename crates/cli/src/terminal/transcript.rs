@@ -7,6 +7,7 @@ use anstyle::Style;
 use plaincall::{RunEvent, Status};
 use plaincall_report::call_table::CallTable;
 
+use crate::output::is_quiet;
 use crate::terminal::call_line::{ended_lines, output_lines, started_line};
 use crate::terminal::event::UiEvent;
 use crate::terminal::glyphs::Glyphs;
@@ -35,8 +36,8 @@ pub(crate) struct DisplayOptions {
     pub(crate) is_verbose: bool,
     /// The rows per output in the final summary. None without a summary.
     pub(crate) summary: Option<Rows>,
-    /// Whether only the results are shown.
-    pub(crate) is_quiet: bool,
+    /// Whether a display that does not draw in place has a line for the start of a call.
+    pub(crate) shows_starts: bool,
 }
 
 /// The maximum number of rows of an output. None for all.
@@ -160,7 +161,7 @@ impl<S: TextOutput> Transcript<S> {
     fn run_event(&mut self, event: &RunEvent) {
         let (width, glyphs) = (self.output.width(), self.options.glyphs);
         match event {
-            RunEvent::Start(started) if width.is_none() && self.options.summary.is_some() => {
+            RunEvent::Start(started) if width.is_none() && self.options.shows_starts => {
                 let call = self.table.call(started.call);
                 let line = call.map(|call| started_line(call, started.attempt > 1, glyphs));
                 self.waiting.extend(line);
@@ -231,7 +232,7 @@ impl<S: TextOutput> Transcript<S> {
         };
         let layout = Layout { width, rows };
         let glyphs = self.options.glyphs;
-        if self.options.is_quiet {
+        if is_quiet() {
             return results(&self.table, layout, glyphs);
         }
         // On a terminal, the calls are above it.

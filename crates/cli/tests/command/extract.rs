@@ -25,10 +25,30 @@ fn extract(folder: &Path, input: &[u8], options: &[&str]) -> (Option<i32>, Vec<V
 }
 
 #[test]
+fn rows_on_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    for output in ["-", "/dev/stdout"] {
+        let ran = run(
+            folder.path(),
+            &["extract", "-", "--to", output],
+            b"\"Hello\"\n",
+        );
+        let row: Value = serde_json::from_str(&ran.stdout()).unwrap();
+        assert_eq!(
+            (ran.status, &row["content"]),
+            (Some(0), &json!("Hello")),
+            "{}",
+            ran.stderr()
+        );
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn one_row_for_each_line() {
     let folder = tempfile::tempdir().unwrap();
     let input = format!(
-        "{}\n{}\nnot json\n\n{}\n{}\n",
+        "\u{feff}{}\n{}\nnot json\n\n{}\n{}\n",
         json!({"id": 7, "text": CALL, "n": 12_345_678_901_234_567_890_u64}),
         json!(CALL),
         json!({"id": 8}),

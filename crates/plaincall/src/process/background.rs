@@ -94,11 +94,11 @@ impl BackgroundProcess {
         let stopping = async {
             sleep(timeout).await;
             stop.cancel();
-            std::future::pending::<bool>().await
+            std::future::pending::<(bool, bool)>().await
         };
-        let was_stopped = tokio::select! {
-            was_stopped = ended => was_stopped,
-            was_stopped = stopping => was_stopped,
+        let (was_stopped, _) = tokio::select! {
+            ended = ended => ended,
+            ended = stopping => ended,
         };
         let status = self.group.reap().await?;
         // Only output of a process that left the group can be lost here.

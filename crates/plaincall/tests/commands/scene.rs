@@ -49,13 +49,15 @@ pub(crate) async fn results(tool: Tool, text: &str) -> TurnResults {
     turn.finish(Stop::Natural).await
 }
 
-/// Runs one call, and returns `ok: output` or `error: message | output`.
+/// Runs one call, and returns `ok: output` or `error: message | output`, and the note.
 pub(crate) async fn outcome(tool: Tool, arguments: &[(&str, &str)]) -> String {
     let results = results(tool, &call("x", "", arguments)).await;
     let result = &results[0];
     let output = result.output.as_deref();
+    let note = result.note.as_ref();
+    let note = note.map_or(String::new(), |note| format!("[{note}]"));
     match result.error.as_deref() {
-        None => format!("{}: {}", result.status, output.unwrap()),
+        None => format!("{}: {}{note}", result.status, output.unwrap()),
         Some(error) => {
             let output = output.map_or(String::new(), |output| format!(" | {output}"));
             format!("{}: {error}{output}", result.status)

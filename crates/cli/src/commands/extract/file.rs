@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::exit;
@@ -34,8 +35,13 @@ pub(super) enum Target {
 }
 
 impl OutputFile {
-    /// Creates the file; of a symbolic link, the file that it names. SIGINT and SIGTERM remove it, and end the process with status 128 plus the signal number.
+    /// Creates the file; `-` and `/dev/stdout` are standard output; of a symbolic link, the file that it names. SIGINT and SIGTERM remove it, and end the process with status 128 plus the signal number.
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") || path == Path::new("/dev/stdout") {
+            let output = io::stdout().as_fd().try_clone_to_owned();
+            let output = output.map_err(|error| cannot_write(path, &error))?;
+            return Ok(Self::new(path.to_owned(), Target::Special(output.into())));
+        }
         if path.is_dir() {
             return Err(cannot_write(path, &io::ErrorKind::IsADirectory.into()));
         }

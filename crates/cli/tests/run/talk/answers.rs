@@ -1,7 +1,7 @@
 //! The output of `ask`, and its exit status.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener};
 use std::process::Stdio;
 use std::thread;
@@ -394,7 +394,7 @@ fn how_to_continue_after_a_broken_connection() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", server.local_addr().unwrap());
     let serving = thread::spawn(move || {
-        for _ in 0..2 {
+        for _ in 0..3 {
             let (mut connection, _) = server.accept().unwrap();
             let mut asked = Vec::new();
             while !asked.windows(8).any(|found| found == b"\"stream\"") {
@@ -410,12 +410,17 @@ fn how_to_continue_after_a_broken_connection() {
             let _ = connection.read_to_end(&mut Vec::new());
         }
     });
-    for (session, messages) in [
-        (&[][..], "save it with `--session NAME`"),
-        (&["--session", "a"][..], "`plaincall ask --continue"),
+    let advice = format!("ask --session a --model m --url {url} Continue.");
+    let printed = format!("`plaincall {advice}`");
+    let ask = ["ask", "--model", "m", "--url", &url, "Hi?"];
+    let advised: Vec<&str> = advice.split(' ').collect();
+    for (arguments, messages) in [
+        (ask.to_vec(), "save it with `--session NAME`"),
+        ([&ask[..], &["--session", "a"]].concat(), &*printed),
+        // It works as it is printed.
+        (advised, &*printed),
     ] {
-        let ask = ["ask", "--model", "m", "--url", &url, "Hi?"];
-        let ended = at_home(&scene, &[&ask[..], session].concat());
+        let ended = at_home(&scene, &arguments);
         assert_eq!(ended.status, Some(1), "{ended:?}");
         assert!(
             ended.stderr.contains("ended its response early"),
@@ -439,7 +444,8 @@ fn an_answer_matches_a_schema() {
     }"#;
     let check = |replies: &[&str], options: &[&str], status: i32, stdout: &str, stderr: &str| {
         let scene = scene(replies);
-        fs::write(scene.path("schema.json"), schema).unwrap();
+        // Some editors add a byte order mark.
+        fs::write(scene.path("schema.json"), format!("\u{feff}{schema}")).unwrap();
         fs::write(scene.path("wrong.json"), "{\n  \"type\": \"objekt\"\n}").unwrap();
         fs::write(scene.path("bad.json"), "{\n  \"type\"\n}").unwrap();
         fs::write(scene.path("few.toml"), "limits = { repairs = 1 }").unwrap();
@@ -486,4 +492,36 @@ fn an_answer_matches_a_schema() {
         "bad.json: invalid JSON: expected `:`",
     );
     check(&[right], &["--schema", "none.json"], 1, "", "none.json");
+}
+
+/// A pipe that no one closes: the command states what it waits for.
+#[test]
+fn an_open_pipe_is_named() {
+    for (question, expected) in [
+        (
+            &["Hello"][..],
+            "waiting for the end of standard input, which is attached to the question; to ask without it, add `< /dev/null`",
+        ),
+        (
+            &[],
+            "waiting for the question on standard input; or pass it as an argument",
+        ),
+    ] {
+        let scene = scene(&["Hi."]);
+        let arguments = [&["ask", "--model", MODEL], question].concat();
+        let mut child = scene
+            .plaincall(&arguments)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        errors.read_line(&mut line).unwrap();
+        assert_eq!(line.trim_end(), format!("note: {expected}"));
+        input.write_all(b"A question\n").unwrap();
+        drop(input);
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ended.stdout), "Hi.\n");
+    }
 }

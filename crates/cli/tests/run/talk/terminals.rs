@@ -55,6 +55,38 @@ fn an_answer_is_seen_while_it_comes() {
     }
 }
 
+/// Without colors, each call has a line when it starts, and one when it ends.
+#[test]
+fn calls_are_seen_without_colors() {
+    for (variable, options) in [
+        (&[("NO_COLOR", "1")][..], &[][..]),
+        (&[("TERM", "dumb")], &[]),
+        (&[], &["--color", "never"]),
+    ] {
+        for columns in [40, 80] {
+            let scene = scene(&[&call("count", &[]), "Done."]);
+            let terminal = Terminal::start(
+                &scene,
+                Options {
+                    columns,
+                    command: "ask",
+                    arguments: &[&["What?"], &TOOLS[..], options].concat(),
+                    environment: variable,
+                    ..Options::default()
+                },
+            );
+            let (status, shown) = terminal.finish();
+            assert_eq!(status, Some(0), "{shown}");
+            let started = shown.find("count  started");
+            let ended = shown.find("count  ok");
+            assert!(
+                started.is_some() && started < ended,
+                "{variable:?} {columns}\n{shown}"
+            );
+        }
+    }
+}
+
 #[test]
 fn an_error_wraps_below_its_call() {
     let scene = scene(&[&call("read", &[("nme", "one")]), "Done."]);
