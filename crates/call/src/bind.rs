@@ -359,10 +359,10 @@ pub(crate) fn takes(tool: &ToolSpec) -> String {
         .flatten()
         .collect();
     let patterns: Vec<_> = patterns.iter().map(|(pattern, _)| pattern).collect();
-    let named = (!names.is_empty()).then(|| enumerated(&names));
+    let listed = (!names.is_empty()).then(|| enumerated(&names));
     let matching = format!("parameters whose names match {}", enumerated(&patterns));
     let matching = (!patterns.is_empty()).then_some(matching);
-    let takes: Vec<String> = named.into_iter().chain(matching).collect();
+    let takes: Vec<String> = listed.into_iter().chain(matching).collect();
     match takes.as_slice() {
         [] => format!("{} takes no parameters", tool.name),
         takes => format!("{} takes {}", tool.name, takes.join(", and ")),

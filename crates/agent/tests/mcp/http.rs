@@ -128,6 +128,7 @@ fn response(status: &str, head: &str, body: &str) -> String {
     )
 }
 
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
     const JSON: &str = "Content-Type: application/json\r\n";
     let mut words = first.split_whitespace();

@@ -94,6 +94,7 @@ async fn names_of_several_servers() {
 type Returned<'r> = Result<&'r str, (&'r str, Option<&'r str>)>;
 
 #[tokio::test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 async fn results() {
     let text = |text: &str| json!({"type": "text", "text": text});
     let cut = format!(

@@ -16,7 +16,7 @@ use crate::schema::{AllowedValues, Kinds, SchemaReader};
 use crate::text_type::TextType;
 use crate::tool::ToolSpec;
 use crate::tool::check::unusable_key;
-use crate::tree::{Node, NodeIndex, ROOT};
+use crate::tree::{Node, NodeIndex, Object, ROOT};
 
 /// Validates a JSON object against the definition of a tool, and returns it as arguments. No value is read as text, so all JSON that
 /// fits the schema is accepted. A whole number with a point is an integer where the schema wants one, and null for an optional
@@ -100,7 +100,7 @@ impl<'s> Writer<'_, 's> {
                 if !members.is_empty() && members.keys().all(|key| unusable_key(key).is_none()) =>
             {
                 let allowed = narrow(value);
-                let node = Node::Object(Default::default());
+                let node = Node::Object(Object::default());
                 let node = self.arguments.tree_mut().push(parent, key, node);
                 for (key, member) in members {
                     let below = self.reader.member(&allowed, key);

@@ -82,7 +82,6 @@ impl Content {
         has_color: bool,
         is_live: bool,
         is_shared: bool,
-        is_terminal: bool,
     ) -> DisplayOptions {
         let (text, is_verbose, summary) = match self {
             Self::Run { is_full, .. } if is_live => {
@@ -104,8 +103,7 @@ impl Content {
             text,
             is_verbose,
             summary,
-            shows_starts: summary.is_some() || is_terminal,
-            is_quiet: is_quiet(),
+            shows_starts: summary.is_some(),
         }
     }
 }
@@ -189,8 +187,8 @@ impl Displays {
         };
         let has_color = choice != ColorChoice::Never;
         let glyphs = Glyphs::new(is_capable && environment.has_unicode());
-        let display_options =
-            content.display_options(glyphs, has_color, is_live, is_shared, is_terminal);
+        let mut display_options = content.display_options(glyphs, has_color, is_live, is_shared);
+        display_options.shows_starts |= is_terminal;
         let record = || -> Box<dyn Display> { Box::new(Record::new(stdout.is_terminal())) };
         let display: Box<dyn Display> = match content {
             Content::Run { is_record, .. } if is_record => record(),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anstyle::Style;
 
+use crate::output::is_quiet;
 use crate::sanitize::sanitize;
 use crate::terminal::event::{Display, UiEvent};
 use crate::terminal::line::Line;
@@ -97,7 +98,7 @@ impl Plain {
 impl Display for Plain {
     fn handle(&mut self, event: UiEvent, out: &mut String) {
         self.transcript.handle(&event);
-        if self.transcript.options.is_quiet {
+        if is_quiet() {
             self.transcript.output.text.clear();
         }
         match event {

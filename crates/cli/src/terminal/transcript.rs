@@ -7,6 +7,7 @@ use anstyle::Style;
 use plaincall::{RunEvent, Status};
 use plaincall_report::call_table::CallTable;
 
+use crate::output::is_quiet;
 use crate::terminal::call_line::{ended_lines, output_lines, started_line};
 use crate::terminal::event::UiEvent;
 use crate::terminal::glyphs::Glyphs;
@@ -37,8 +38,6 @@ pub(crate) struct DisplayOptions {
     pub(crate) summary: Option<Rows>,
     /// Whether a display that does not draw in place has a line for the start of a call.
     pub(crate) shows_starts: bool,
-    /// Whether only the results are shown.
-    pub(crate) is_quiet: bool,
 }
 
 /// The maximum number of rows of an output. None for all.
@@ -233,7 +232,7 @@ impl<S: TextOutput> Transcript<S> {
         };
         let layout = Layout { width, rows };
         let glyphs = self.options.glyphs;
-        if self.options.is_quiet {
+        if is_quiet() {
             return results(&self.table, layout, glyphs);
         }
         // On a terminal, the calls are above it.

@@ -53,7 +53,7 @@ async fn other_tools_and_other_settings() {
     reference(&scene(), &path).await;
     let whole = fs::read_to_string(&path).unwrap();
     let result = whole.find("\"event\":\"result\",\"call\":0").unwrap();
-    let interrupted = &whole[..whole[..result].rfind('\n').unwrap() + 1];
+    let interrupted = &whole[..=whole[..result].rfind('\n').unwrap()];
     let of = |tool: &'static str, change: fn(Tool) -> Option<Tool>| {
         move |it: Tool| {
             if it.name() == tool {

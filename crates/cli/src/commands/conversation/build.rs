@@ -183,13 +183,7 @@ async fn build_with(
     if is_resumed {
         report_directory(&conversation.directories());
     }
-    let gone = conversation.gone_tools();
-    if !gone.is_empty() {
-        print_note(&format!(
-            "the session continues without these tools, which no longer exist: {}",
-            gone.join(", ")
-        ));
-    }
+    report_gone_tools(&conversation);
     gate.set_directories(conversation.directories());
     Ok(Built {
         conversation,
@@ -198,6 +192,15 @@ async fn build_with(
         servers,
         session: session_name,
     })
+}
+
+fn report_gone_tools(conversation: &Conversation) {
+    let gone = conversation.gone_tools().join(", ");
+    if !gone.is_empty() {
+        print_note(&format!(
+            "the session continues without these tools, which no longer exist: {gone}"
+        ));
+    }
 }
 
 /// Reports the examples that the prompt of an agent does not contain, and that its replies have no grammar.
