@@ -18,13 +18,13 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 13_160),
-    ("call", 27_670),
-    ("cli", 21_060),
+    ("agent", 13_670),
+    ("call", 27_870),
+    ("cli", 21_270),
     ("config", 4_300),
     ("gateway", 16_700),
-    ("http", 940),
-    ("plaincall", 13_850),
+    ("http", 970),
+    ("plaincall", 14_190),
     ("plan", 2_550),
     ("probe", 4_180),
     ("report", 2_265),

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
-use crate::mcp::{PATIENCE, config, options, run};
+use crate::mcp::{PATIENCE, With as _, config, options, run};
 
 /// Calls, as written after the name of the tool, and the beginnings of their results.
 const CALLS: [(&str, &str, Result<&str, &str>); 11] = [
@@ -151,4 +151,58 @@ async fn the_reference_server() {
         servers.close().await;
     }
     serving.kill().await.expect("it ends");
+}
+
+/// Other servers of the protocol's authors, with results that repeat their texts as structured content.
+#[tokio::test]
+#[ignore = "it needs Node and a network: `cargo xtask mcp` runs it"]
+async fn other_published_servers() {
+    #[allow(clippy::disallowed_methods, reason = "it locates the servers")]
+    let variable = |name: &str| std::env::var(name).expect("`cargo xtask mcp` sets it");
+    let program = |name: &str| variable("MCP_EVERYTHING").replace("server-everything", name);
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder_path = folder.path().canonicalize().expect("a path");
+    let folder_path = folder_path.to_str().expect("text");
+    let long = "line \"two\"\n".repeat(4_000);
+    std::fs::write(folder.path().join("a.txt"), &long).expect("a file");
+    let mut options = options();
+    let path = ("PATH".into(), variable("PATH").into());
+    options.environment.extend([path]);
+    let (files, memory) = (program("server-filesystem"), program("server-memory"));
+    let graph = format!("{folder_path}/graph.jsonl");
+    let file = format!("{folder_path}/a.txt");
+    for (server, tool, arguments, expected) in [
+        (
+            super::stdio("files", "node", [files.as_str(), folder_path]),
+            "read_text_file",
+            format!("!!!ARG:path\n{file}\n"),
+            &*long,
+        ),
+        (
+            super::stdio("files", "node", [files.as_str(), folder_path]),
+            "list_directory",
+            format!("!!!ARG:path\n{folder_path}\n"),
+            "[FILE] a.txt",
+        ),
+        (
+            super::stdio("memory", "node", [memory.as_str()]).with("MEMORY_FILE_PATH", graph),
+            "create_entities",
+            "!!!ARG:entities\n[{\"name\": \"a\", \"entityType\": \"b\", \"observations\": []}]\n"
+                .to_owned(),
+            "[\n  {\n    \"name\": \"a\",\n    \"entityType\": \"b\",\n    \"observations\": []\n  }\n]",
+        ),
+    ] {
+        let servers = McpServers::connect(config([server]), options.clone()).await;
+        assert_eq!(servers.failures(), []);
+        assert_eq!(servers.skipped().count(), 0);
+        let mut run = run(servers.tools_for(&Toolbox::default()));
+        let mut turn = run.turn();
+        turn.feed(format!(
+            "!!!GADGET_START:{tool}\n{arguments}!!!GADGET_END\n"
+        ));
+        let results = turn.finish(Stop::Natural).await;
+        assert_eq!(results[0].error.as_deref(), None, "{tool}");
+        assert_eq!(results[0].output.as_deref(), Some(expected), "{tool}");
+        servers.close().await;
+    }
 }

@@ -1,15 +1,19 @@
 //! Random conversations, truncated at random places: the log always matches, and nothing is repeated.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use plaincall::{
-    Policy, Stop,
+    AllowAll, Effect, Log, Policy, Run, RunEvent, Stop, Tool, Toolbox,
+    log::read_log,
     policy::{Order, Writes},
 };
 
 use crate::resume::play::{check_cut, edges, folder, reference};
-use crate::resume::scene::{Reply, Same, Scene};
+use crate::resume::scene::{Reply, Same, Scene, Seen, toolbox};
 
 /// A small random number generator with a fixed seed.
 pub(crate) struct Random(u64);
@@ -122,6 +126,49 @@ fn hangs_on_time(scene: &Scene) -> bool {
         })
 }
 
+/// Resumes a truncated log without the tools that no open call needs, or with changed ones, and the result with the tools it
+/// started with.
+async fn check_other_tools(scene: &Scene, log: &[u8], path: &Path, cut: usize) {
+    let (mut open, mut text) = (BTreeMap::new(), Vec::new());
+    for event in read_log(log).unwrap().events {
+        match event {
+            RunEvent::Call(call) => {
+                open.insert(call.call, call.name.to_string());
+            }
+            RunEvent::Result(result) => {
+                open.remove(&result.call);
+            }
+            // The calls of a reply may not be in the log yet.
+            RunEvent::Text(delta) => text.extend_from_slice(delta.source.as_bytes()),
+            RunEvent::TurnEnd(_) => text.clear(),
+            _ => {}
+        }
+    }
+    let text = String::from_utf8_lossy(&text);
+    let is_open =
+        |tool: &Tool| open.values().any(|name| name == tool.name()) || text.contains(tool.name());
+    let change = |tool: Tool| match cut % 3 {
+        _ if is_open(&tool) => Some(tool),
+        0 => None,
+        1 => Some(tool.effect(Effect::Idempotent).max_concurrent(1)),
+        _ => Some(tool.timeout(Duration::from_secs(77))),
+    };
+    fs::write(path, log).unwrap();
+    let seen = Seen::default();
+    let tools = toolbox(&seen);
+    let changed: Vec<Tool> = tools.iter().cloned().filter_map(change).collect();
+    for tools in [Toolbox::new(changed).unwrap(), tools] {
+        let builder = Run::builder(tools).policy(scene.policy);
+        let builder = builder.dialect(scene.dialect.clone()).gate(AllowAll);
+        let built = builder.log(Log::resume(path).unwrap()).build();
+        let mut run = built.unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+        if run.unfinished().is_some() {
+            run.resume_turn().finish(Stop::Broken).await;
+        }
+        run.close().await.unwrap();
+    }
+}
+
 /// Every scene is truncated at this many of its lines, or at all if it has fewer.
 async fn check(seeds: std::ops::Range<u64>, cuts: usize) {
     let directory = folder();
@@ -139,6 +186,7 @@ async fn check(seeds: std::ops::Range<u64>, cuts: usize) {
         {
             eprintln!("seed {seed}, cut at {cut}");
             check_cut(&scene, &whole[..cut], &path, &expected).await;
+            check_other_tools(&scene, &whole[..cut], &path, cut).await;
         }
     }
 }
