@@ -48,8 +48,13 @@ def merged(events: Any) -> Any:
     return found
 
 
+def same(one: Any, other: Any) -> bool:
+    """Compares JSON with its types: `1`, `1.0` and `true` differ."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
 def has_all(expected: Case, found: Any) -> bool:
-    return isinstance(found, dict) and all(key in found and found[key] == value for key, value in expected.items())
+    return isinstance(found, dict) and all(key in found and same(found[key], value) for key, value in expected.items())
 
 
 def same_event(expected: Case, found: Any) -> bool:
@@ -68,13 +73,13 @@ def same_call(expected: Case, found: Any) -> bool:
 def is_right(name: str, case: Case, found: Any) -> bool:
     expected = case[name]
     if name in ("events", "calls"):
-        same = same_event if name == "events" else same_call
-        return isinstance(found, list) and len(found) == len(expected) and all(map(same, expected, found))
+        equal = same_event if name == "events" else same_call
+        return isinstance(found, list) and len(found) == len(expected) and all(map(equal, expected, found))
     if name == "refused":
         return isinstance(found, str)
     if name == "text" and case["operation"] == "render" and isinstance(found, str):
         found = found.removesuffix("\n")
-    return bool(expected == found)
+    return same(expected, found)
 
 
 class Parser:
@@ -83,7 +88,9 @@ class Parser:
     def __init__(self, command: list[str], timeout: float) -> None:
         self.timeout = timeout
         try:
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", start_new_session=True
+            )
         except OSError as error:
             sys.exit(f"cannot start {command[0]}: {error.strerror}")
 

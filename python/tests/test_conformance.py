@@ -27,7 +27,7 @@ def answering(answer: str) -> list[str]:
 def test_this_package_conforms() -> None:
     ended = run(["--free"], [sys.executable, __file__])
     assert ended.returncode == 0, ended
-    assert "373 examples: " in ended.stdout
+    assert " examples: " in ended.stdout
     assert " 0 failed, " in ended.stdout
 
 

@@ -20,7 +20,7 @@ pub struct AgentLimits {
     /// resets the count. Default: 3.
     pub same_failure: u32,
     /// The number of turns in a row with the same calls and the same results after which the agent run ends; 0 for no limit. The
-    /// model gets one message before, after 3. Default: 10, because a tool may be polled.
+    /// model gets one message before, after 3, if the limit is higher. Default: 10, because a tool may be polled.
     pub same_result: u32,
     /// The most reminders after empty replies and missing calls. Default: 2.
     pub reminders: u32,

@@ -233,7 +233,6 @@ fn run_command(cli: Cli) -> Outcome {
         // Handles signals itself.
         Command::Probe(options) => probe::probe(&options, color),
         Command::Config(options) => config::config(&options, &mut output(color)),
-        // Handles signals itself.
         // Writes on its own thread and handles signals itself.
         Command::Run(options) => run::run(&options, color),
         Command::Serve(options) => serve::serve(&options),

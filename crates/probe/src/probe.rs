@@ -67,7 +67,7 @@ impl Probe {
         self
     }
 
-    /// Adds arms that are tried only if no other one solves half of the first level.
+    /// Adds arms that are tried only if no other one solves half of the first three levels.
     pub fn reserve(mut self, arms: impl IntoIterator<Item = Arm>) -> Self {
         let count = self.arms.len();
         self.arms.extend(arms);

@@ -9,6 +9,8 @@ use crate::builtin::workspace::{open_without_waiting, read_all};
 
 /// The largest file, in bytes.
 const LONGEST: usize = 64 << 10;
+/// The most rules that apply to a directory, together with those of the directories above it. Further ones are not read.
+const MOST_RULES: usize = 1_000;
 
 /// The rules for the current directory of a search: those of its own file and of the directories above it.
 #[derive(Debug, Default)]
@@ -35,6 +37,8 @@ impl Ignored {
         let bytes = file.and_then(|file| read_all(file, LONGEST).ok().flatten());
         let text = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
         let rules = text.trim_start_matches('\u{feff}').lines();
+        let known: usize = self.0.iter().map(|(_, rules)| rules.len()).sum();
+        let rules = rules.take(MOST_RULES.saturating_sub(known));
         self.0
             .push((path.to_owned(), rules.filter_map(Rule::read).collect()));
     }

@@ -72,6 +72,9 @@ impl WriteFile {
         }
         let (old, new) = (LineEnds::of(before), LineEnds::of(self.content.as_bytes()));
         let mut changes = String::new();
+        if why_binary(before).is_some() {
+            changes.push_str("; the file was not UTF-8 text before");
+        }
         if !was_utf8 && !self.content.is_ascii() {
             changes.push_str("; the file is now UTF-8");
         }

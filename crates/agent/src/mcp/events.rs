@@ -159,8 +159,7 @@ impl StreamableHttpClient for EventClient {
         if !is_good {
             let body = response.error_body(Vec::new()).await;
             // For authentication errors the status counts, not the body.
-            let is_session = |text: &str| text.to_lowercase().contains("session");
-            if status == 400 && has_session && is_session(&String::from_utf8_lossy(&body)) {
+            if status == 400 && has_session && is_about_session(&body) {
                 return Err(StreamableHttpError::SessionExpired);
             }
             if is_json
@@ -239,6 +238,16 @@ impl StreamableHttpClient for EventClient {
         }
         Ok(events(response, None, self.1.clone()))
     }
+}
+
+/// Returns whether a body is an error about the session, which rejects a request before it is read: an error with the id of the
+/// request is the answer of a call that ran.
+fn is_about_session(body: &[u8]) -> bool {
+    let Ok(error) = serde_json::from_slice::<serde_json::Value>(body) else {
+        return false;
+    };
+    let message = error["error"]["message"].as_str().unwrap_or_default();
+    error["id"].is_null() && message.to_lowercase().contains("session")
 }
 
 /// Gives an error the id of the request that the HTTP response answers: servers that reject a request do not read its id.

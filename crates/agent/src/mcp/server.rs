@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::AbortHandle;
 
-use super::McpOptions;
+use super::{McpOptions, clipped};
 use super::config::{McpServer, McpTransport};
 use super::connection::{Connection, Ending, not_answered};
 use super::definitions::{Offer, Offered, offer};
@@ -22,6 +22,8 @@ use super::secrets::Secrets;
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 /// How often a server that ended is restarted, unless the user restarts it.
 const RESTARTS: u32 = 1;
+/// The fields of a result, of which each has at least one.
+const RESULT_KEYS: [&str; 3] = ["content", "structuredContent", "isError"];
 
 pub(super) struct Server {
     config: McpServer,
@@ -109,6 +111,13 @@ impl Server {
             // Also a result with content of an unknown kind.
             Ok(result) => {
                 let result = serde_json::to_value(result).unwrap_or_default();
+                let is_result = RESULT_KEYS.iter().any(|key| result.get(key).is_some());
+                if !is_result {
+                    return Err(self.failure(format!(
+                        "the MCP server `{name}` sent an answer that is not a result: {}",
+                        clipped(&result.to_string())
+                    )));
+                }
                 tool_result(&result, self.options.output_limit, &self.secrets)
             }
             Err(error) => Err(self.failure(match not_answered(&error) {
@@ -143,7 +152,9 @@ impl Server {
     async fn interrupted(&self, connection: &Arc<Connection>) -> String {
         let mut state = self.state.lock().await;
         state.forget(connection).await;
-        let later = if state.restarts > 0 || self.is_remote() {
+        let later = if self.is_remote() {
+            "it is connected again for the next call"
+        } else if state.restarts > 0 {
             "it is restarted for the next call"
         } else {
             "it was already restarted once and is not restarted again"

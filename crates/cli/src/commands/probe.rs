@@ -67,7 +67,7 @@ const LIST: &str = "list";
 /// Plaincall, or "keep native". Two arms differ only if their intervals do not overlap. Ctrl-C ends the comparison early
 /// and prints the results so far; with `--record`, the same command continues later.
 ///
-/// A full comparison has at most 768 attempts, 960 with a grammar, and may take hours on a slow machine. `--quick` takes less than two minutes,
+/// A full comparison has at most 768 attempts, 960 with a grammar, twice as many with few-shot examples, and may take hours on a slow machine. `--quick` takes less than two minutes,
 /// skips the tasks with an agent-sized prompt, and gives a first impression.
 ///
 /// With `--tools FILE --cases FILE`, it compares settings for your own tools and questions instead, and prints them as a table of a

@@ -91,13 +91,6 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "--max-calls --max-tokens --max-repairs",
         "set `{limit}` in the table `[limits]` of the configuration, or the variable `PLAINCALL_LIMITS_{LIMIT}`",
     ),
-    ("conform", "--topic", "use `--id`, such as `--id emoji`"),
-    ("conform", "--show", "use `--full`"),
-    (
-        "conform",
-        "--print",
-        "use `conform` without a command to print the examples",
-    ),
     (
         "serve",
         "--upstream-key",

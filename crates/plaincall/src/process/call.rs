@@ -216,9 +216,14 @@ impl Program {
         let is_path = path.components().count() > 1;
         let is_about_it =
             error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ENOEXEC);
-        let file = is_path.then(|| File::open(self.directory.join(path)).ok());
+        let script = self.directory.join(path);
+        // Opening another kind of file could wait for ever.
+        let is_file = || script.metadata().is_ok_and(|about| about.is_file());
+        if !is_path || !is_about_it || !self.directory.is_dir() || !is_file() {
+            return None;
+        }
         let mut first = Vec::new();
-        let file = file.flatten().filter(|_| is_about_it)?;
+        let file = File::open(&script).ok()?;
         file.take(LONGEST_FIRST_LINE).read_to_end(&mut first).ok()?;
         let program = path.display();
         let first = String::from_utf8_lossy(&first).into_owned();
