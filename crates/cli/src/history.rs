@@ -8,6 +8,7 @@ use plaincall::{
     events::{RunBegin, TurnEnd},
     log::TornTail,
 };
+use serde_json::Value;
 
 /// The events of a log. Empty for a new run.
 #[derive(Clone, Debug, Default)]
@@ -88,9 +89,15 @@ impl History {
             .any(|event| matches!(event, RunEvent::Cancel(_)))
     }
 
+    /// Returns whether a tool writes by any of its recorded settings, or has none.
     fn is_write(&self, name: &str) -> bool {
-        let tool = self.begin().and_then(|begin| begin.tools.get(name));
-        tool.is_none_or(|tool| tool.effect == Effect::Write)
+        let recorded = self.events.iter().filter_map(|event| match event {
+            RunEvent::Run(begin) => begin.tools.get(name),
+            RunEvent::Resumed(resumed) => resumed.tools.get(name),
+            _ => None,
+        });
+        let mut effects = recorded.map(|tool| tool.effect).peekable();
+        effects.peek().is_none() || effects.any(|effect| effect == Effect::Write)
     }
 
     /// Returns whether a call of a tool that writes has appeared and has no result.
@@ -108,6 +115,31 @@ impl History {
             }
         }
         !open.is_empty()
+    }
+
+    /// Returns whether a call of a tool that writes may be in these lines behind the events, some of which are damaged.
+    pub(crate) fn may_have_written(&self, lines: &[u8]) -> bool {
+        let lines = lines.split(|byte| *byte == b'\n');
+        let mut lines = lines.filter(|line| !line.is_empty());
+        lines.any(|line| {
+            let text = String::from_utf8_lossy(line);
+            let kind = text.split_once("\"event\":\"");
+            let kind = kind.and_then(|(_, rest)| rest.split('"').next());
+            match kind {
+                Some(
+                    "text" | "message" | "turn" | "turn_end" | "reply_end" | "untrusted"
+                    | "resumed",
+                ) => false,
+                // Any other line, and any that does not name its kind, could be about a call.
+                Some(_) => match serde_json::from_str::<Value>(&text) {
+                    Ok(event) => event["name"]
+                        .as_str()
+                        .is_none_or(|name| self.is_write(name)),
+                    Err(_) => true,
+                },
+                None => true,
+            }
+        })
     }
 
     /// Returns the interrupted calls with unknown outcomes, by number.

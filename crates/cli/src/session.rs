@@ -2,8 +2,8 @@
 
 mod note;
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::ErrorKind;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -116,8 +116,8 @@ impl Session {
     }
 }
 
-/// Shortens a damaged session to the lines before the damage, unless a call of a tool that writes was in progress there. Keeps
-/// the whole file beside it. Returns whether it did.
+/// Shortens a damaged session to the lines before the damage, unless a call of a tool that writes was in progress there or is behind
+/// it. Keeps the whole file beside it. Returns whether it did.
 fn keep_intact(path: &Path, name: &str, line: u64) -> Result<bool, Failure> {
     let failed = |error: std::io::Error| {
         let why = reason(&error);
@@ -125,18 +125,31 @@ fn keep_intact(path: &Path, name: &str, line: u64) -> Result<bool, Failure> {
             "cannot shorten the damaged session `{name}`: {why}"
         ))
     };
-    let (record, _) = Record::read_as_far_as_possible(&fs::read(path).map_err(failed)?);
+    let mut file = OpenOptions::new().read(true).write(true).open(path);
+    let file = file.as_mut().map_err(|error| failed(error.kind().into()))?;
+    if file.try_lock().is_err() {
+        return Ok(false);
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    let (record, _) = Record::read_as_far_as_possible(&bytes);
     let history = History {
         events: record.events,
     };
-    if history.begin().is_none() || history.may_be_writing() {
+    let later = bytes.get(record.bytes..).unwrap_or_default();
+    if history.begin().is_none() || history.may_be_writing() || history.may_have_written(later) {
         return Ok(false);
     }
-    let whole = path.with_extension("damaged");
-    fs::copy(path, &whole).map_err(failed)?;
-    let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
-    let bytes = u64::try_from(record.bytes).unwrap_or(u64::MAX);
-    file.set_len(bytes)
+    let names = (1..).map(|number| path.with_extension(format!("damaged-{number}")));
+    let mut names = names.filter(|name| !name.exists());
+    let whole = names
+        .next()
+        .unwrap_or_else(|| path.with_extension("damaged"));
+    let mut copy = File::create_new(&whole).map_err(failed)?;
+    copy.write_all(&bytes)
+        .and_then(|()| copy.sync_all())
+        .map_err(failed)?;
+    file.set_len(u64::try_from(record.bytes).unwrap_or(u64::MAX))
         .and_then(|()| file.sync_all())
         .map_err(failed)?;
     print_note(&format!(

@@ -209,7 +209,7 @@ impl DurableRun {
         self.at = self.at.max(at);
         self.events.push(RunEvent::Resumed(Resumed {
             call: Some(index),
-            at: self.at,
+            ..Resumed::everything(self.at)
         }));
         if self.run_state.set_aside_one(call) {
             let request = self.run_state.request(call).map(Box::new);

@@ -190,6 +190,9 @@ events! {
         /// The index of the only call that was interrupted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub call: Option<u32>,
+        /// The settings of the tools from here on, by name, if any has changed or is new.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub tools: BTreeMap<String, ToolBegin>,
     }
 
     /// Replaces a damaged last line that may have been the start of a call of a tool that writes. Every such call that could
@@ -342,6 +345,17 @@ events! {
     struct LogFailed {
         /// The error.
         pub error: Arc<str>,
+    }
+}
+
+impl Resumed {
+    /// Everything that was running was interrupted, and the tools are the same.
+    pub(crate) const fn everything(at: Duration) -> Self {
+        Self {
+            call: None,
+            tools: BTreeMap::new(),
+            at,
+        }
     }
 }
 

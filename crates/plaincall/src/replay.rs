@@ -4,7 +4,7 @@
 //! other events must follow from them. If they do not, the log was written with other tools or settings, and the run cannot
 //! be resumed.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use crate::held::HeldReason;
 use crate::result::CallResult;
 use crate::run_error::ResumeError;
 use crate::run_state::{Input, RunState, is_for_run};
+use crate::tool::Tool;
 use crate::tool_policy::ToolBegin;
 use crate::toolbox::Toolbox;
 
@@ -49,6 +50,8 @@ pub(crate) struct Replayed {
     /// All results, complete.
     pub(crate) results: Vec<CallResult>,
     pub(crate) last_turn: Option<Unfinished>,
+    /// The settings of all tools, if any differs from those that the log has last.
+    pub(crate) changed_tools: BTreeMap<String, ToolBegin>,
 }
 
 impl Replayed {
@@ -75,15 +78,20 @@ pub(crate) fn beginning(history: &[RunEvent]) -> Result<&RunBegin, ResumeError> 
 }
 
 /// Checks that the tools of a log still exist and have not changed.
-pub(crate) fn check_tools(begin: &RunBegin, toolbox: &Toolbox) -> Result<(), ResumeError> {
-    begin
-        .tools
-        .keys()
-        .try_for_each(|name| check_tool(begin, toolbox, name))
+pub(crate) fn check_tools(
+    recorded: &BTreeMap<String, ToolBegin>,
+    toolbox: &Toolbox,
+) -> Result<(), ResumeError> {
+    let mut names = recorded.keys();
+    names.try_for_each(|name| check_tool(recorded, toolbox, name))
 }
 
-fn check_tool(begin: &RunBegin, toolbox: &Toolbox, name: &str) -> Result<(), ResumeError> {
-    let what = match (toolbox.get(name), begin.tools.get(name)) {
+fn check_tool(
+    recorded: &BTreeMap<String, ToolBegin>,
+    toolbox: &Toolbox,
+    name: &str,
+) -> Result<(), ResumeError> {
+    let what = match (toolbox.get(name), recorded.get(name)) {
         (None, _) => format!("the tool `{name}` no longer exists"),
         (Some(tool), Some(recorded)) if !is_same(&tool.begin(), recorded) => {
             format!("the tool `{name}` has changed")
@@ -157,21 +165,42 @@ pub(crate) fn replay_with(
     });
     let called: BTreeSet<Arc<str>> = called.collect();
     let is_gone = |name: &Arc<str>| toolbox.get(name).is_none();
-    let has_changed = check_tools(begin, toolbox).is_err() || called.iter().any(is_gone);
+    let resumed = history.iter().filter_map(|event| match event {
+        RunEvent::Resumed(resumed) => Some(&resumed.tools),
+        _ => None,
+    });
+    let later: Vec<_> = resumed.filter(|tools| !tools.is_empty()).collect();
+    let last = later.last().copied().unwrap_or(&begin.tools);
+    let has_changed = !later.is_empty()
+        || check_tools(&begin.tools, toolbox).is_err()
+        || called.iter().any(is_gone);
     if has_changed {
         run_state.set_tools(Arc::new(toolbox.as_recorded(&begin.tools, &called)));
     }
-    let is_other = |name: &str| check_tool(begin, toolbox, name).is_err();
+    let is_other = |name: &str| {
+        let mut all = later.iter().copied().chain([&begin.tools]);
+        all.any(|recorded| check_tool(recorded, toolbox, name).is_err())
+    };
     run_state.recorded = ended_calls(history, is_other);
     for event in history {
         if let RunEvent::Call(call) = event
             && !run_state.recorded.contains_key(&call.call)
-            && begin.tools.contains_key(&*call.name)
+            && last.contains_key(&*call.name)
         {
-            check_tool(begin, toolbox, &call.name)?;
+            check_tool(last, toolbox, &call.name)?;
         }
     }
-    let replayed = replay(history, false, run_state, reader)?;
+    let tools = Some((&**toolbox, &called));
+    let mut replayed = replay(history, false, run_state, reader, tools)?;
+    let is_new = |tool: &Tool| {
+        let recorded = last.get(tool.name());
+        recorded.is_none_or(|recorded| !is_same(&tool.begin(), recorded))
+    };
+    if toolbox.iter().any(is_new) {
+        let now = toolbox.iter();
+        let now = now.map(|tool| (tool.name().to_owned(), tool.begin()));
+        replayed.changed_tools = now.collect();
+    }
     run_state.recorded = HashMap::new();
     if has_changed {
         for call in run_state.unended() {
@@ -179,7 +208,7 @@ pub(crate) fn replay_with(
                 .call(call)
                 .filter(|_| run_state.tool(call).is_some());
             let name = entry.map(|entry| Arc::clone(&entry.name));
-            name.map_or(Ok(()), |name| check_tool(begin, toolbox, &name))?;
+            name.map_or(Ok(()), |name| check_tool(last, toolbox, &name))?;
         }
         run_state.set_tools(Arc::clone(toolbox));
     }
@@ -192,8 +221,10 @@ pub(crate) fn replay(
     is_whole: bool,
     run_state: &mut RunState,
     reader: &mut ReplyReader<Arc<Toolbox>>,
+    tools: Option<(&Toolbox, &BTreeSet<Arc<str>>)>,
 ) -> Result<Replayed, ResumeError> {
     let mut replay = Replay {
+        tools,
         run_state,
         reader,
         is_whole,
@@ -221,6 +252,8 @@ pub(crate) fn replay(
 }
 
 struct Replay<'r> {
+    /// The tools of the resumed run, and the names of those that were called, if they may differ from those of the log.
+    tools: Option<(&'r Toolbox, &'r BTreeSet<Arc<str>>)>,
     run_state: &'r mut RunState,
     reader: &'r mut ReplyReader<Arc<Toolbox>>,
     is_whole: bool,
@@ -237,6 +270,10 @@ impl Replay<'_> {
         match event {
             RunEvent::Run(_) => return Ok(()),
             RunEvent::Resumed(resumed) => {
+                if let Some((toolbox, called)) = self.tools.filter(|_| !resumed.tools.is_empty()) {
+                    let recorded = toolbox.as_recorded(&resumed.tools, called);
+                    self.run_state.set_tools(Arc::new(recorded));
+                }
                 self.resume(resumed);
                 return Ok(());
             }

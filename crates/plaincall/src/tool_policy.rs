@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::milliseconds;
 
 /// Limits and retries of one tool (`spec/running.md`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent properties of a tool"
@@ -122,7 +122,7 @@ impl Dependents {
 }
 
 /// The settings of a tool, as the log contains them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolBegin {
     /// The effect of the tool.

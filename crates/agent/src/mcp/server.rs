@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::AbortHandle;
 
-use super::{McpOptions, clipped};
 use super::config::{McpServer, McpTransport};
 use super::connection::{Connection, Ending, not_answered};
 use super::definitions::{Offer, Offered, offer};
 use super::messages::Noise;
 use super::result::{failure, tool_result};
 use super::secrets::Secrets;
+use super::{McpOptions, clipped};
 
 /// The default time limit of a call. Progress reports do not extend it.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);

@@ -453,9 +453,11 @@ impl Finished<'_> {
         if let Some(file) = &options.write
             && interrupt.is_none()
             && error.is_none()
-            && let Some(settings) = recommendation::settings(&report, subject)
         {
-            recommendation::write(file, &settings, subject)?;
+            match recommendation::settings(&report, subject) {
+                Some(settings) => recommendation::write(file, &settings, subject)?,
+                None => print_note("no settings are recommended, so nothing was written"),
+            }
         }
         match (interrupt, error) {
             (Some(interrupt), _) => {

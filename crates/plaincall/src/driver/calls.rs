@@ -257,7 +257,10 @@ impl Driver {
             whole.keep(&result.id, result.output.as_ref());
         }
         let at = self.begun.elapsed();
-        self.publish(RunEvent::Resumed(Resumed { call: None, at }));
+        self.publish(RunEvent::Resumed(Resumed {
+            tools: replayed.changed_tools,
+            ..Resumed::everything(at)
+        }));
         for event in replayed.pending {
             self.publish(event);
         }

@@ -126,7 +126,7 @@ impl DurableSettings {
     /// # Errors
     /// Returns an error if the dialect is invalid, or if these tools are not those of the first event.
     pub fn start(&self, begin: RunBegin) -> Result<DurableRun, RunError> {
-        check_tools(&begin, &self.toolbox)?;
+        check_tools(&begin.tools, &self.toolbox)?;
         let history = [RunEvent::Run(Box::new(begin))];
         let (mut run, _) = self.restore(&history)?;
         let [begin] = history;
@@ -146,8 +146,7 @@ impl DurableSettings {
         let unstarted = replayed.unstarted();
         let has_unended = run.run_state.is_open() || run.run_state.has_unended();
         if has_unended || !replayed.pending.is_empty() {
-            run.events
-                .push(RunEvent::Resumed(Resumed { call: None, at }));
+            run.events.push(RunEvent::Resumed(Resumed::everything(at)));
             run.events.extend(replayed.pending);
         }
         if has_unended {
@@ -171,9 +170,9 @@ impl DurableSettings {
 
     fn restore(&self, history: &[RunEvent]) -> Result<(DurableRun, Replayed), RunError> {
         let begin = beginning(history)?;
-        check_tools(begin, &self.toolbox)?;
+        check_tools(&begin.tools, &self.toolbox)?;
         let mut parts = RunParts::new(&self.toolbox, &self.dialect, begin.policy, history)?;
-        let replayed = replay(history, true, &mut parts.run_state, &mut parts.reader)?;
+        let replayed = replay(history, true, &mut parts.run_state, &mut parts.reader, None)?;
         let mut run = DurableRun::new(self, parts.run_state, parts.reader);
         (run.began_unix_ms, run.at) = (begin.began_unix_ms, replayed.at);
         for (name, text) in parts.definitions {

@@ -2,6 +2,7 @@
 
 use plaincall_call::Effect;
 use serde::Deserialize;
+use std::collections::btree_map;
 
 use super::error::LogError;
 use super::line::{self, LOG_VERSION};
@@ -70,13 +71,12 @@ impl Record {
     }
 
     fn has_tools_that_write(&self) -> bool {
-        match self.events.first() {
-            Some(RunEvent::Run(begin)) => begin
-                .tools
-                .values()
-                .any(|tool| tool.effect == Effect::Write),
-            _ => false,
-        }
+        let mut tools = self.events.iter().flat_map(|event| match event {
+            RunEvent::Run(begin) => begin.tools.values(),
+            RunEvent::Resumed(resumed) => resumed.tools.values(),
+            _ => btree_map::Values::default(),
+        });
+        tools.any(|tool| tool.effect == Effect::Write)
     }
 
     /// Returns the event that replaces an unfinished end that may be a start.

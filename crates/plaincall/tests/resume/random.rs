@@ -126,6 +126,46 @@ fn hangs_on_time(scene: &Scene) -> bool {
         })
 }
 
+/// The log has the settings with which each call ran: later resumes neither reject such a log nor change it.
+#[tokio::test(start_paused = true)]
+async fn calls_with_changed_settings_are_replayed() {
+    let folder = folder();
+    let path = folder.path().join("log.jsonl");
+    let settings = [
+        (1, Effect::Read),
+        (4, Effect::Read),
+        (4, Effect::Read),
+        (1, Effect::Write),
+        (3, Effect::Idempotent),
+        (1, Effect::Read),
+    ];
+    for (place, (most, effect)) in settings.into_iter().enumerate() {
+        let spec = plaincall::call::ToolSpec::new("t").effect(effect);
+        let tool = Tool::raw(spec, |_, _| async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok("done".to_owned())
+        });
+        let log = if place == 0 {
+            Log::create(&path).unwrap()
+        } else {
+            Log::resume(&path).unwrap()
+        };
+        let tools = Toolbox::new([tool.max_concurrent(most)]).unwrap();
+        let run = Run::builder(tools).gate(AllowAll).log(log).build();
+        let mut run = run.unwrap_or_else(|error| panic!("resume {place}: {error}"));
+        let mut turn = run.turn();
+        turn.feed("!!!GADGET_START:t\n!!!GADGET_END\n".repeat(3));
+        assert!(turn.finish(Stop::Natural).await.all_ok());
+        run.close().await.unwrap();
+    }
+    let events = read_log(&fs::read(&path).unwrap()).unwrap().events;
+    let recorded = events.iter().filter_map(|event| match event {
+        RunEvent::Resumed(resumed) => Some(resumed.tools.len()),
+        _ => None,
+    });
+    assert_eq!(recorded.collect::<Vec<_>>(), [1, 0, 1, 1, 1]);
+}
+
 /// Resumes a truncated log without the tools that no open call needs, or with changed ones, and the result with the tools it
 /// started with.
 async fn check_other_tools(scene: &Scene, log: &[u8], path: &Path, cut: usize) {

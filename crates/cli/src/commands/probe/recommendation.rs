@@ -7,7 +7,7 @@ use std::path::Path;
 
 use plaincall_config::settings::{Api, Constrain, FilePath, Model, Syntax, read_settings};
 use plaincall_probe::{Arm, ArmReport, Author, Report, Verdict};
-use toml_edit::{DocumentMut, Item, Table};
+use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use crate::commands::probe::subject::Subject;
 use crate::commands::probe::table::percent;
@@ -22,6 +22,8 @@ const OF_ONE_SYNTAX: [&str; 5] = [
     "markers_anywhere",
     "self_closing",
 ];
+/// The keys that tell one model from another.
+const OF_THE_MODEL: [&str; 4] = ["url", "model", "kind", "replay"];
 /// The number of few-shot examples that is recommended.
 const EXAMPLES: u32 = 8;
 /// The most failures that are listed.
@@ -63,7 +65,8 @@ pub(super) fn recommendation(report: &Report, subject: &Subject, repetitions: u3
         ),
         _ => String::new(),
     };
-    let Some((arm, best)) = recommended(report) else {
+    let (Some((arm, best)), Some(settings)) = (recommended(report), settings(report, subject))
+    else {
         return text;
     };
     text.push_str(&failures(report, &best.arm));
@@ -94,13 +97,7 @@ pub(super) fn recommendation(report: &Report, subject: &Subject, repetitions: u3
         text,
         "\nConfiguration for {}{which}:\n\n{}",
         arm.name,
-        configuration(
-            Model {
-                in_reasoning: begins_in_reasoning(report, &best.arm, subject).then_some(true),
-                ..dialect(arm, best, subject)
-            },
-            subject
-        )
+        configuration(settings, subject)
     );
     text
 }
@@ -115,8 +112,11 @@ fn recommended(report: &Report) -> Option<(Arm, &ArmReport)> {
 
 /// Returns the recommended settings.
 pub(super) fn settings(report: &Report, subject: &Subject) -> Option<Model> {
-    let (arm, report) = recommended(report)?;
-    Some(dialect(arm, report, subject))
+    let (arm, best) = recommended(report)?;
+    Some(Model {
+        in_reasoning: begins_in_reasoning(report, &best.arm, subject).then_some(true),
+        ..dialect(arm, best, subject)
+    })
 }
 
 fn plaincall_arms(report: &Report) -> impl Iterator<Item = &ArmReport> {
@@ -245,7 +245,8 @@ pub(super) fn configuration(dialect: Model, subject: &Subject) -> String {
 /// Merges the settings into a configuration file, which keeps its comments and its order.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read or written, is not TOML, or would become an invalid configuration.
+/// Returns an error if the file cannot be read or written, is not TOML, has another model in this table, or would become an invalid
+/// configuration.
 pub(super) fn write(file: &Path, dialect: &Model, subject: &Subject) -> Result<(), Failure> {
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let name = file.display().to_string();
@@ -274,19 +275,42 @@ pub(super) fn write(file: &Path, dialect: &Model, subject: &Subject) -> Result<(
         let keys = keys.as_table().ok_or_else(is_not_a_table)?;
         let entry = models.entry(name).or_insert(Table::new().into());
         let entry = entry.as_table_like_mut().ok_or_else(is_not_a_table)?;
+        let differs = |key: &&str| {
+            let of =
+                |table: &dyn TableLike| table.get(key).and_then(Item::as_str).map(str::to_owned);
+            !entry.is_empty() && of(entry) != of(keys)
+        };
+        if let Some(key) = OF_THE_MODEL
+            .iter()
+            .find(|key| subject.table.is_none() && differs(key))
+        {
+            return Err(at(&format_args!(
+                "`[models.{name}]` is another model: its `{key}` differs; rename that table, or name another file"
+            )));
+        }
         for key in OF_ONE_SYNTAX {
             entry.remove(key);
         }
         for (key, value) in keys {
+            let mut value = value.clone();
+            let present = entry.get(key).and_then(Item::as_value);
+            // The comment behind a value stays.
+            if let (Some(new), Some(present)) = (value.as_value_mut(), present) {
+                *new.decor_mut() = present.decor().clone();
+            }
             match entry.get_mut(key) {
-                Some(present) => *present = value.clone(),
-                None => drop(entry.insert(key, value.clone())),
+                Some(present) => *present = value,
+                None => drop(entry.insert(key, value)),
             }
         }
     }
     let text = all.to_string();
     read_settings(&name, &text, None).map_err(|error| at(&error))?;
+    let permissions = fs::metadata(&file).map(|about| about.permissions());
     replace(&file, text.as_bytes()).map_err(|error| at(&error))?;
+    if let Ok(permissions) = permissions {
+        fs::set_permissions(&file, permissions).map_err(|error| at(&error))?;
+    }
     print_note(&format!("the settings are in {name}"));
     Ok(())
 }

@@ -36,11 +36,15 @@ fn the_settings_of_the_best_result_are_printed() {
     let emoji = |name: &str| format!("🛠️[read {name}]\n🛠️[/end]\n");
     let cases = [asked("plan"), asked("list")];
     let scene = scene(&[], &cases);
+    let file = scene.path("settings.toml");
     let compare = |replies: &[&str], more: &[&str]| {
         let first = [super::models("someone")];
         let replies = replies.iter().map(|reply| super::answer(reply));
         let serving = super::serving(first.into_iter().chain(replies).collect());
         let url = serving.server.url();
+        if let Ok(text) = fs::read_to_string(&file) {
+            fs::write(&file, text.replace("URL", &url)).unwrap();
+        }
         let ended = probe(&scene, &[&[&*url, "m"], &OPTIONS[1..], more].concat());
         for asked in &serving.server.seen().requests[1..] {
             assert_eq!(asked.json()["max_tokens"], 512);
@@ -49,8 +53,7 @@ fn the_settings_of_the_best_result_are_printed() {
     };
     let wrong = call("read", &[("name", "plans")]);
     let replies = [&*wrong, &emoji("plan"), &emoji("list"), "No."];
-    let file = scene.path("settings.toml");
-    let before = "# Mine.\nmodel = \"m\" # the small one\n\n[models.m]\nurl = \"http://localhost/v1\"\narg_prefix = \"@:\"\nsyntax = \"block\" # for now\n\n[models.other]\nurl = \"http://localhost/v1\"\n";
+    let before = "# Mine.\nmodel = \"m\" # the small one\n\n[models.m]\nmodel = \"m\"\nurl = \"URL\"\narg_prefix = \"@:\"\nsyntax = \"block\" # for now\n\n[models.other]\nurl = \"http://localhost/v1\"\n";
     fs::write(&file, before).unwrap();
     let ended = compare(&replies, &["--write", "settings.toml"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -62,6 +65,7 @@ fn the_settings_of_the_best_result_are_printed() {
     for kept in [
         "# Mine.\nmodel = \"m\" # the small one\n",
         "\n[models.other]\nurl",
+        "syntax = \"emoji\" # for now\n",
     ] {
         assert!(after.contains(kept), "{after}");
     }
@@ -97,6 +101,10 @@ fn an_invalid_configuration_stays_as_it_is() {
         ("models = 1\n", "`models` is not a table"),
         ("[models.m\n", "settings.toml: TOML parse error at line 1"),
         ("colour = 'red'\n", "unknown"),
+        (
+            "[models.m]\nurl = 'http://localhost/v1'\nkind = 'anthropic'\n",
+            "`[models.m]` is another model: its `url` differs",
+        ),
     ] {
         let emoji = |name: &str| format!("🛠️[read {name}]\n🛠️[/end]\n");
         let scene = scene(&[], &[asked("plan"), asked("list")]);

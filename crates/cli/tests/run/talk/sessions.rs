@@ -98,8 +98,16 @@ fn a_session_survives_remains_of_a_crash() {
             .contains("incomplete or damaged bytes, which were removed"),
         "{ended:?}"
     );
-    // Damage in the middle: the lines before it stay.
+    // Damage before calls that wrote: nothing is known about them without their lines.
     let whole = fs::read_to_string(&log).unwrap();
+    let turn = whole.find("\"event\":\"turn\"").unwrap();
+    let damaged = [&whole[..turn], "\"event\":\"torn\"", &whole[turn + 14..]].concat();
+    fs::write(&log, &damaged).unwrap();
+    let ended = ask();
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("is damaged"), "{ended:?}");
+    assert_eq!(fs::read_to_string(&log).unwrap(), damaged);
+    // Damage behind them: the lines before it stay.
     let answer = whole.rfind("Apples").unwrap();
     fs::write(
         &log,
@@ -114,7 +122,7 @@ fn a_session_survives_remains_of_a_crash() {
             .contains("note: the session `notes` is damaged from line"),
         "{ended:?}"
     );
-    let kept = fs::read_to_string(log.with_extension("damaged")).unwrap();
+    let kept = fs::read_to_string(log.with_extension("damaged-1")).unwrap();
     assert!(kept.contains("Opples") && kept.len() == whole.len());
     let kept = fs::read_to_string(&log).unwrap();
     assert!(kept.contains("Apples") && !kept.contains("Pears"), "{kept}");
