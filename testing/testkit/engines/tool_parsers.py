@@ -254,7 +254,7 @@ patterns = [pattern for row in TABLE["difference"] for pattern in row["tests"]]
 unexplained = {name: why for name, why in results.failed.items() if not any(fnmatch.fnmatchcase(name, one) for one in patterns)}
 unneeded = [one for one in patterns if not any(fnmatch.fnmatchcase(name, one) for name in results.failed)]
 explained = len(results.failed) - len(unexplained)
-print(f"{results.passed} passed of the tests of vLLM {VERSION}; {explained} differ as tool_parsers.toml explains")
+print(f"{results.passed} passed in the tests of vLLM {VERSION}; {explained} differ as tool_parsers.toml explains")
 for name, why in unexplained.items():
     print(f"not explained: {name}: {why}")
 for test in unneeded:
