@@ -111,7 +111,8 @@ impl Server {
             // Also a result with content of an unknown kind.
             Ok(result) => {
                 let result = serde_json::to_value(result).unwrap_or_default();
-                let is_result = RESULT_KEYS.iter().any(|key| result.get(key).is_some());
+                let is_result = result.as_object().is_some_and(Map::is_empty)
+                    || RESULT_KEYS.iter().any(|key| result.get(key).is_some());
                 if !is_result {
                     return Err(self.failure(format!(
                         "the MCP server `{name}` sent an answer that is not a result: {}",

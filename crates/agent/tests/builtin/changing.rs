@@ -333,7 +333,11 @@ async fn whole_files_in_another_form() {
         (b"\xef\xbb\xbfa\n", "\u{feff}b\n", ""),
         (b"caf\xe9\n", "cafe\n", ""),
         (b"caf\xe9\n", "café\n", "; the file is now UTF-8"),
-        (b"\xff\xfea\0", "\u{fffd}\n", ""),
+        (
+            b"\xff\xfea\0",
+            "\u{fffd}\n",
+            "; the file was not UTF-8 text before",
+        ),
     ] {
         scene.file("f", before);
         let (bytes, old) = (content.len(), before.len());

@@ -101,7 +101,7 @@ async fn results() {
         "{}\n[output truncated: first 120 of 160 bytes]\n",
         "é".repeat(60)
     );
-    let table: [(Value, Returned<'_>); 26] = [
+    let table: [(Value, Returned<'_>); 27] = [
         (json!({"content": []}), Ok("")),
         (
             json!({"content": [text("one\n"), text("two"), text("three")]}),
@@ -199,6 +199,13 @@ async fn results() {
         (
             json!({"content": [], "isError": true}),
             Err(("the tool failed without a message", None)),
+        ),
+        (
+            json!({"output": "lost?"}),
+            Err((
+                "the MCP server `web` sent an answer that is not a result: {\"output\":\"lost?\"}",
+                None,
+            )),
         ),
     ];
     let responder = Responder::start().await;
