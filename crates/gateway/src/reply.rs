@@ -251,8 +251,8 @@ impl<O: ResponseSink> Reply<O> {
             self.think(&choice.thought());
             self.decline(delta.and_then(|delta| delta.refusal.as_deref()));
             let content = choice.content();
-            let arguments = choice.calls().iter().map(|call| call.arguments().len());
-            let others = choice.thought().len() + arguments.sum::<usize>();
+            let calls = choice.calls().iter().map(native_calls::length);
+            let others = choice.thought().len() + calls.sum::<usize>();
             if self.read_content(&content, others) == Flow::Stop {
                 return Flow::Stop;
             }
@@ -610,20 +610,25 @@ impl<O: ResponseSink> Reply<O> {
         if self.is_settled() {
             return;
         }
-        let api_reason = reason.map(api_finish_reason);
-        let is_truncated = match api_reason {
+        let mut api_reason = reason.map(api_finish_reason);
+        let mut is_truncated = match api_reason {
             None => self.round.open.is_some() || self.native.calls.is_last(),
             Some("content_filter") => true,
             // The model server's calls have no end marker: with an unknown reason, the last one may be truncated.
             Some("length") if self.plan.mode == ReplyMode::Native => true,
             Some(_) => reason.is_some_and(is_length_limited),
         };
+        self.end_native_calls(is_truncated);
+        let is_native = self.plan.mode == ReplyMode::Native;
+        if is_native && self.round.has_truncated_call && !is_truncated {
+            // Some servers report another reason if the limit truncated a call.
+            (is_truncated, api_reason) = (true, Some("length"));
+        }
         self.round.stop = match reason {
             _ if is_truncated => Stop::Length,
             Some(reason) if is_natural_end(reason) && !self.plan.stops_anywhere => Stop::Natural,
             _ => Stop::Broken,
         };
-        self.end_native_calls(is_truncated);
         self.end_native_text(!is_truncated);
         let end = if is_truncated { "length" } else { "stop" };
         for item in self.reader.finish(self.round.stop).items {

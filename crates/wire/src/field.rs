@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 
 use crate::json::Json;
-use crate::read_error::inside;
+use crate::read_error::{ReadError, inside};
 use crate::to_json::ToJson;
 
 /// A type that a field of an object can have.
@@ -234,7 +234,7 @@ impl<'de> Field<'de> for u64 {
     }
 }
 
-/// A text or a number, each of which may be written as the other. Everything else is as a missing field.
+/// A text or a number, each of which may be written as the other, or `null`. A text that is no number is as a missing number.
 pub(crate) struct Loose<'de>(Json<'de>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
@@ -243,24 +243,30 @@ impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
     }
 }
 
-impl<'a> From<Loose<'a>> for Option<Cow<'a, str>> {
-    fn from(Loose(json): Loose<'a>) -> Self {
+impl<'a> TryFrom<Loose<'a>> for Option<Cow<'a, str>> {
+    type Error = ReadError;
+
+    fn try_from(Loose(json): Loose<'a>) -> Result<Self, ReadError> {
         let is_number = json
             .text()
             .starts_with(|first: char| first == '-' || first.is_ascii_digit());
         if is_number {
-            return Some(json.text().to_owned().into());
+            return Ok(Some(json.text().to_owned().into()));
         }
-        let text: Cow<'_, str> = json.read_field().ok()?;
-        Some(text.into_owned().into())
+        let text: Option<Cow<'_, str>> = json.read_field()?;
+        Ok(text.map(|text| text.into_owned().into()))
     }
 }
 
-impl From<Loose<'_>> for Option<u64> {
-    fn from(Loose(json): Loose<'_>) -> Self {
-        let text = json.text();
-        let text = text.strip_prefix('"').unwrap_or(text);
-        let number = text.strip_suffix('"').unwrap_or(text);
-        Json::parse(number).ok()?.read_field().ok()
+impl TryFrom<Loose<'_>> for Option<u64> {
+    type Error = ReadError;
+
+    fn try_from(Loose(json): Loose<'_>) -> Result<Self, ReadError> {
+        let text = json.text().strip_prefix('"');
+        let Some(text) = text.and_then(|text| text.strip_suffix('"')) else {
+            return json.read_field();
+        };
+        let number = Json::parse(text);
+        Ok(number.ok().and_then(|number| number.read_field().ok()))
     }
 }

@@ -5,7 +5,10 @@
 /// A field is required, or an `Option`, which may be missing or `null`. With `as TYPE`, it is read as another type and converted.
 macro_rules! object {
     (@read $value:ident, $kind:ty, $read:ty) => {
-        $value.map(<$read>::into)
+        $value.and_then(|value: $read| {
+            let converted = value.try_into();
+            converted.map_err(|error: $crate::ReadError| serde::de::Error::custom(error.message))
+        })
     };
     (@read $value:ident, $kind:ty) => {
         $value.map(|$crate::field::Value::<$kind>(value)| value)

@@ -46,6 +46,18 @@ fn a_request_that_is_wrong() {
         "messages[0].tool_calls[0].function: expected an object, found a list (line 1, column 40)",
     );
     check(
+        r#"{"messages":[{"tool_call_id":{"x":1}}]}"#,
+        "messages[0].tool_call_id: expected a string, found an object (line 1, column 37)",
+    );
+    check(
+        r#"{"messages":[{"tool_calls":[{"id":true}]}]}"#,
+        "messages[0].tool_calls[0].id: expected a string, found boolean `true` (line 1, column 39)",
+    );
+    check(
+        r#"{"messages":[{"tool_calls":[{"index":[1]}]}]}"#,
+        "messages[0].tool_calls[0].index: expected a number, found a list (line 1, column 41)",
+    );
+    check(
         r#"{"messages":[],"stream":"yes"}"#,
         "stream: expected a boolean, found string \"yes\" (line 1, column 29)",
     );

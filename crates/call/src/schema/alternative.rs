@@ -143,6 +143,12 @@ impl<'s> Alternative<'s> {
         })
     }
 
+    /// Returns `true` if it names members of an object.
+    pub(crate) fn describes_object(&self) -> bool {
+        let names_member = self.properties().next().is_some() || self.required().next().is_some();
+        names_member && self.allows(Kinds::OBJECT)
+    }
+
     pub(crate) fn spells(&self, key: &str) -> bool {
         self.properties().any(|(name, _)| name == key)
     }

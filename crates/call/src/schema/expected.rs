@@ -18,7 +18,7 @@ pub(crate) enum ExpectedValue {
     TextOrNull,
     /// A string, unless the text is null, a boolean or a number.
     TextOrScalar,
-    /// A string, unless the text is null, a boolean, a number or an object.
+    /// A string, unless the text is null, a boolean, a number or a described object.
     TextOrObject,
     /// The text decides (`spec/block.md` 7.7).
     Guessed,
@@ -124,13 +124,15 @@ impl<'r, 's> Expected<'r, 's> {
         // Beside a string with any text, only values in JSON notation are something else.
         let beside = self.allowed.stated().kinds();
         let has_scalar = beside.has_any(Kinds::BOOLEAN | Kinds::NUMBER);
+        let mut forms = self.allowed.alternatives.iter();
+        let has_object = forms.any(|one| one.kinds().is_some() && one.describes_object());
         match () {
             () if self.allowed.alternatives.is_empty() => ExpectedValue::Nothing,
             () if is_stated && kinds == Kinds::STRING && !has_listed => ExpectedValue::Text,
             // Whichever form it is, the text is one of the listed strings.
             () if kinds == Kinds::STRING && self.allowed.is_listed() => ExpectedValue::Whole,
             () if !self.is_settled => ExpectedValue::Later,
-            () if takes_any_text && beside.has(Kinds::OBJECT) => ExpectedValue::TextOrObject,
+            () if takes_any_text && has_object => ExpectedValue::TextOrObject,
             () if takes_any_text && has_scalar => ExpectedValue::TextOrScalar,
             () if takes_any_text && beside.has(Kinds::NULL) => ExpectedValue::TextOrNull,
             () if takes_any_text => ExpectedValue::Text,

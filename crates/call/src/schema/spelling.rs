@@ -59,8 +59,13 @@ impl<'s> SchemaReader<'s> {
         };
         let mut found = candidates(kinds, text).filter(|(_, value)| self.allows(&stated, value));
         if is_beside_string {
+            let is_described = |value: &Value| {
+                let mut described = stated.alternatives.iter();
+                value.is_object()
+                    && described.any(|one| one.describes_object() && self.is_fitting(one, value))
+            };
             let is_meant = |(text_type, value): &(TextType, Value)| {
-                value.is_object() || text_type.fitting_beside_string(text).is_some()
+                is_described(value) || text_type.fitting_beside_string(text).is_some()
             };
             let meant = found.find(is_meant);
             return match meant {

@@ -6,13 +6,17 @@ use serde_json::{Value, json};
 
 use crate::json_stream::streamed::stream_all;
 
-/// A tool with an argument of any text and of these types.
+/// A tool with an argument of any text and of these types. An object has named members.
 fn tool(types: &[&str]) -> ToolSpec {
     let argument = if types.is_empty() {
         json!({})
     } else {
-        json!({"type": types})
+        json!({"type": types, "properties": {"b": {}}})
     };
+    tool_with(&argument)
+}
+
+fn tool_with(argument: &Value) -> ToolSpec {
     let schema = json!({"type": "object", "properties": {"a": argument}});
     let tool = ToolSpec::new("A").parameters_from_schema(&schema);
     tool.expect("a schema")
@@ -111,6 +115,9 @@ fn a_text_is_a_string_as_soon_as_it_must_be() {
     ] {
         check(&object, text, expected);
     }
+    // A text is never a free-form object.
+    let free = tool_with(&json!({"type": ["string", "object"]}));
+    check(&free, "{\"a\": 1}", Some(1));
 }
 
 /// Every short text of the relevant characters: the closed text never contradicts what was streamed.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use plaincall_wire::Json;
 use plaincall_wire::openai::{CallArguments, CalledFunction, ChunkChoice, ToolCall};
 use serde_json::Value;
 
@@ -56,6 +57,22 @@ enum PieceOf {
     Repeated(usize),
 }
 
+impl NativeCall {
+    /// Keeps a piece until it is sent. The arguments of a continuation are appended to the last piece.
+    fn keep(&mut self, piece: ToolCall<'_>) {
+        let last = self
+            .waiting
+            .last_mut()
+            .filter(|_| !other_fields(&piece).next().is_some());
+        let kept = last.and_then(|last| last.function.as_mut()?.arguments.as_mut());
+        if let Some(CallArguments::Text(kept)) = kept {
+            kept.to_mut().push_str(piece.arguments());
+        } else {
+            self.waiting.push(piece.into_owned());
+        }
+    }
+}
+
 impl NativeCalls {
     /// Returns whether nothing has followed the last call.
     pub(super) fn is_last(&self) -> bool {
@@ -74,7 +91,8 @@ impl NativeCalls {
         self.open.map_or(0, |open| self.calls.len() - open)
     }
 
-    /// Returns whether the open call has no arguments, although those of a later one are complete: it gets none.
+    /// Returns whether the open call has no arguments, although those of a later one are complete. Where the pieces of later calls
+    /// must not wait for the end of the reply, it gets none.
     fn lacks_arguments(&self) -> bool {
         let mut pending = self.calls.iter().skip(self.open.unwrap_or_default());
         let is_empty = pending.next().is_some_and(|call| call.arguments.is_empty());
@@ -186,6 +204,7 @@ impl<O: ResponseSink> Reply<O> {
         };
         let is_none = call.arguments.is_empty() && matches!(text.trim(), "" | "null" | "\"\"");
         let text = if is_none { Cow::default() } else { text };
+        let was_complete = call.json.is_complete;
         call.json.follow(&text);
         if call.arguments.len() + text.len() <= MAX_KEPT {
             call.arguments.push_str(&text);
@@ -198,7 +217,7 @@ impl<O: ResponseSink> Reply<O> {
             None if is_first => native.open = Some(place),
             Some(open) if open <= place => {}
             // The call has ended.
-            _ if call.json.is_complete || piece.arguments().trim().is_empty() => return,
+            _ if was_complete || piece.arguments().trim().is_empty() => return,
             _ => {
                 let message = "the model server continued a call after other content";
                 self.fail(GatewayError::upstream(message));
@@ -208,10 +227,11 @@ impl<O: ResponseSink> Reply<O> {
         if native.open == Some(place) && self.plan.streams_arguments() {
             self.send_native_piece(place, &piece);
         } else {
-            call.waiting.push(piece.into_owned());
+            call.keep(piece);
         }
+        let streams = self.plan.streams_arguments() && !self.is_whole;
         while self.native.calls.pending() > 1
-            && (self.is_whole || self.has_complete_call() || self.native.calls.lacks_arguments())
+            && (self.has_complete_call() || streams && self.native.calls.lacks_arguments())
         {
             self.end_native_call();
         }
@@ -273,16 +293,20 @@ impl<O: ResponseSink> Reply<O> {
         }
     }
 
-    /// Ends all calls of the model server. A call without arguments gets `{}`. If the reply is truncated, calls whose arguments have
-    /// begun and are not complete are not sent, nor is a call without arguments, unless those of a later one have begun.
+    /// Ends all calls of the model server. A call without arguments gets `{}`. Calls with an open object, list or string are truncated,
+    /// and are not sent. If the reply is known to be truncated, this includes calls with other incomplete arguments, and those
+    /// without arguments, unless those of a later one have begun.
     pub(super) fn end_native_calls(&mut self, is_truncated: bool) {
         while let Some(open) = self.native.calls.open {
             let is_last = self.native.calls.pending() == 1;
             let mut pending = self.native.calls.calls.iter().skip(open);
             let call = pending.next().filter(|call| {
-                let has_none =
-                    call.arguments.is_empty() && pending.any(|one| !one.arguments.is_empty());
-                is_truncated && !has_none && !call.json.is_complete
+                let mut has_none = || {
+                    let has_begun = |one: &NativeCall| self.is_whole || !one.arguments.is_empty();
+                    call.arguments.is_empty() && pending.any(has_begun)
+                };
+                let is_cut = call.json.is_open() || is_truncated && !has_none();
+                is_cut && !call.json.is_complete
             });
             let Some(call) = call else {
                 self.end_native_call();
@@ -299,6 +323,21 @@ impl<O: ResponseSink> Reply<O> {
             self.native.calls.open = (!is_last).then_some(next);
         }
     }
+}
+
+/// Returns the length of a piece for the limit of a reply, in bytes. A piece that is kept as a whole takes more than its text.
+pub(super) fn length(piece: &ToolCall<'_>) -> usize {
+    let fields = other_fields(piece).map(|(name, value)| name.len() + value.text().len());
+    let fields = fields.sum::<usize>();
+    let is_kept = fields > 0 || !piece.name().is_empty();
+    let whole = if is_kept { size_of::<NativeCall>() } else { 0 };
+    piece.arguments().len() + fields + whole
+}
+
+/// Returns the fields of a piece that no API defines.
+fn other_fields<'p>(piece: &'p ToolCall<'_>) -> impl Iterator<Item = (&'p str, &'p Json<'p>)> {
+    let function = piece.function.iter().flat_map(|one| one.unknown.iter());
+    piece.unknown.iter().chain(function)
 }
 
 /// Returns a piece without what only the first piece of a call has.

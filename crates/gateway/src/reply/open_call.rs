@@ -99,6 +99,11 @@ impl OpenJson {
         }
     }
 
+    /// Returns whether an object, a list or a string is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_in_string || !self.open.is_empty()
+    }
+
     pub(super) fn invalid_end(&self) -> &'static str {
         let is_list = self.open.last() == Some(&b'[');
         match (self.is_in_string, is_list) {

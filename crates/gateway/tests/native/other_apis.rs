@@ -249,7 +249,7 @@ fn messages_replies() {
     body["stream"] = json!(false);
     let calls = json!([
         {"id": "a", "type": "function", "function": {"name": "now", "arguments": ""}},
-        {"id": "b", "type": "function", "function": {"name": "now", "arguments": "{oops"}}]);
+        {"id": "b", "type": "function", "function": {"name": "now", "arguments": "oops"}}]);
     let answer = completion(
         &json!({"role": "assistant", "content": null, "tool_calls": calls}),
         "stop",
@@ -260,7 +260,7 @@ fn messages_replies() {
         found["content"],
         json!([
         {"type": "tool_use", "id": "a", "name": "now", "input": {}},
-        {"type": "tool_use", "id": "b", "name": "now", "input": "{oops"}])
+        {"type": "tool_use", "id": "b", "name": "now", "input": "oops"}])
     );
     assert_eq!(found["stop_reason"], "tool_use");
 }

@@ -121,8 +121,15 @@ fn native_calls_are_returned_unchanged() {
         piece(0, "{\"a\":"),
         piece(0, " 5}"),
         // It fits no schema, and is sent all the same.
-        call(1, "def", "now", "{\"never\": [defined"),
+        call(1, "def", "now", "{\"never\": [defined]}"),
         piece(0, " "),
+    ];
+    // The pieces of a call wait for its end, as one.
+    let expected = [
+        pieces[0].clone(),
+        pieces[1].clone(),
+        call(0, "abc", "add", "{\"a\": 5}"),
+        pieces[5].clone(),
     ];
     for size in [1, 7, usize::MAX] {
         let mut asked = asked(ClientApi::Chat, &request(&json!({})));
@@ -131,7 +138,7 @@ fn native_calls_are_returned_unchanged() {
         let (last, found) = found.split_last().unwrap();
         let found: Vec<&Value> = found.iter().map(|choice| &choice["delta"]).collect();
         // A blank after the end of a call is omitted.
-        assert_eq!(found, pieces[..6].iter().collect::<Vec<_>>());
+        assert_eq!(found, expected.iter().collect::<Vec<_>>());
         assert_eq!(last["finish_reason"], "tool_calls");
         let counts = asked.counts();
         assert_eq!((counts.native_calls, counts.calls), (2, 0));
@@ -206,6 +213,20 @@ fn each_element_of_a_whole_answer_is_a_call() {
     }
 }
 
+/// Pieces that wait take the memory of their text.
+#[test]
+fn pieces_that_wait_are_one() {
+    let text = format!("{{\"a\":5{}}}", " ".repeat(100_000));
+    let mut pieces = vec![call(0, "a", "add", "")];
+    for character in text.chars() {
+        pieces.extend([piece(0, &character.to_string()), piece(0, "")]);
+    }
+    let mut asked = asked(ClientApi::Chat, &request(&json!({})));
+    let found = deltas(&fed(&mut asked, &stream(&pieces, "tool_calls"), 1 << 16));
+    let found: Vec<&Value> = found.iter().map(|choice| &choice["delta"]).collect();
+    assert_eq!(found, [&call(0, "a", "add", &text), &json!({})]);
+}
+
 /// Pieces of a call are sent once it is complete, or as they arrive.
 #[test]
 fn pieces_of_calls() {
@@ -223,14 +244,14 @@ fn pieces_of_calls() {
     let checked = [
         vec![],
         vec![],
-        vec!["", "{}"],
-        vec!["{\"a\":", "5}"],
-        vec!["length"],
+        vec![],
+        vec![],
+        vec!["", "{}", "{\"a\":5}", "length"],
     ];
     let streamed = [
         vec![""],
         vec![],
-        vec!["{}", "{\"a\":", "5}"],
+        vec!["{}", "{\"a\":5}"],
         vec!["{\"a\": \"x\\"],
         vec!["\\\"]", "length"],
     ];

@@ -98,7 +98,7 @@ const FACTS: &[Fact] = &[
             r#"json {"index":"0","id":7,"function":{"name":"add"}}"#,
             r#"json {"index":"1","id":8,"function":{"name":"now"}}"#,
             r#"json {"index":"0","function":{"arguments":"{\"a\":1}"}}"#,
-            r#"json {"index":"1.0","id":{},"function":{"arguments":"{}"}}"#,
+            r#"json {"index":"1.0","id":null,"function":{"arguments":"{}"}}"#,
         ],
         calls: &[r#"add {"a":1}"#, "now {}"],
         is_whole: false,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plaincall_gateway::translation::{Adapter, AskEnd, ClientApi, Flow};
-use plaincall_gateway::{ModelSettings, Secret, ToolMode};
+use plaincall_gateway::{ArgumentMode, ModelSettings, Secret, ToolMode};
 use plaincall_testkit::strict_client::Recorded;
 use serde_json::{Value, json};
 
@@ -45,6 +45,7 @@ impl Fact {
         let text = |json: &str| serde_json::from_str::<String>(json).unwrap();
         match word {
             "mode" => self.settings.mode = ToolMode::Native,
+            "arguments" => self.settings.arguments = ArgumentMode::Stream,
             "in-reasoning" => {
                 let dialect = self.settings.dialect.clone();
                 self.settings.dialect = dialect.for_reply().in_reasoning();
