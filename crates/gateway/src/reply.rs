@@ -619,8 +619,7 @@ impl<O: ResponseSink> Reply<O> {
             Some(_) => reason.is_some_and(is_length_limited),
         };
         self.end_native_calls(is_truncated);
-        let is_native = self.plan.mode == ReplyMode::Native;
-        if is_native && self.round.has_truncated_call && !is_truncated {
+        if self.plan.mode == ReplyMode::Native && self.round.has_truncated_call && !is_truncated {
             // Some servers report another reason if the limit truncated a call.
             (is_truncated, api_reason) = (true, Some("length"));
         }

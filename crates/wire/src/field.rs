@@ -234,7 +234,7 @@ impl<'de> Field<'de> for u64 {
     }
 }
 
-/// A text or a number, each of which may be written as the other, or `null`. A text that is no number is as a missing number.
+/// A text or a number, each of which may be written as the other, or `null`. Another text in place of a number is as a missing one.
 pub(crate) struct Loose<'de>(Json<'de>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
@@ -247,10 +247,7 @@ impl<'a> TryFrom<Loose<'a>> for Option<Cow<'a, str>> {
     type Error = ReadError;
 
     fn try_from(Loose(json): Loose<'a>) -> Result<Self, ReadError> {
-        let is_number = json
-            .text()
-            .starts_with(|first: char| first == '-' || first.is_ascii_digit());
-        if is_number {
+        if matches!(json.text().as_bytes(), [b'-' | b'0'..=b'9', ..]) {
             return Ok(Some(json.text().to_owned().into()));
         }
         let text: Option<Cow<'_, str>> = json.read_field()?;

@@ -63,7 +63,7 @@ impl NativeCall {
         let last = self
             .waiting
             .last_mut()
-            .filter(|_| !other_fields(&piece).next().is_some());
+            .filter(|_| other_fields(&piece).next().is_none());
         let kept = last.and_then(|last| last.function.as_mut()?.arguments.as_mut());
         if let Some(CallArguments::Text(kept)) = kept {
             kept.to_mut().push_str(piece.arguments());

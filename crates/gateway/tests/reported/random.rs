@@ -274,8 +274,11 @@ impl Case {
         if !is_alternating {
             order.sort_unstable();
         }
-        if matches!(end, End::Truncated(_) | End::Missing) && random.one_in(2) {
-            let cut = random.below(3).min(order.len());
+        let is_natural = matches!(end, End::Natural(_));
+        if (is_natural || matches!(end, End::Truncated(_) | End::Missing)) && random.one_in(2) {
+            // Some servers report a natural end if the limit truncated a call.
+            let most = order.len().saturating_sub(usize::from(is_natural));
+            let cut = random.below(3).min(most);
             order.truncate(order.len() - cut);
             if !is_streamed {
                 order.truncate(calls.len());
@@ -473,6 +476,7 @@ impl Case {
                 ));
                 return;
             }
+            _ if self.has_truncated_call => "length",
             _ if !self.calls.is_empty() => "tool_calls",
             _ => "stop",
         };
@@ -503,8 +507,7 @@ impl Case {
     fn fails(&self, api: ClientApi) -> bool {
         match self.end {
             End::Error(_) | End::Broken => true,
-            End::Natural(_) => false,
-            End::Truncated(_) | End::Missing => {
+            End::Natural(_) | End::Truncated(_) | End::Missing => {
                 let is_alone = self.has_truncated_call && self.calls.is_empty();
                 is_alone && !self.content.trim().is_empty() && api != ClientApi::Messages
             }
