@@ -22,7 +22,7 @@ const OF_ONE_SYNTAX: [&str; 5] = [
     "markers_anywhere",
     "self_closing",
 ];
-/// The keys that tell one model from another.
+/// The keys that distinguish models.
 const OF_THE_MODEL: [&str; 4] = ["url", "model", "kind", "replay"];
 /// The number of few-shot examples that is recommended.
 const EXAMPLES: u32 = 8;
