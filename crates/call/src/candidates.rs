@@ -184,9 +184,13 @@ impl Candidates {
             if self.state == State::Line && self.marks == 0 {
                 let bytes = line.as_bytes();
                 let len = bytes.len() - usize::from(bytes.last() == Some(&b'\n'));
-                let stop = memchr3(b'<', b'[', b'`', bytes).unwrap_or(len);
-                let stripped = memchr(b'a', bytes).filter(|_| self.is_stripped);
-                let (plain, rest) = line.split_at(stripped.map_or(stop, |at| at.min(stop)));
+                let stop = if self.is_stripped {
+                    let is_stop = |byte: &u8| matches!(byte, b'<' | b'[' | b'`' | b'a');
+                    bytes.iter().position(is_stop)
+                } else {
+                    memchr3(b'<', b'[', b'`', bytes)
+                };
+                let (plain, rest) = line.split_at(stop.unwrap_or(len));
                 if !plain.is_empty() {
                     self.edges.add(plain);
                     self.is_apart &= plain.chars().all(|c| is_blank(c) || c == '\r');
