@@ -194,6 +194,13 @@ fn a_format_that_is_not_accepted_is_a_near_miss() {
 }
 
 #[test]
+fn a_label_does_not_hide_a_code_block() {
+    let text = "Action:\n```json\n{\"name\": \"now\"}\n```";
+    let (found, _) = read_in(&[Format::Fenced], [text]);
+    assert_eq!(calls(&found), "call now {}");
+}
+
+#[test]
 fn a_truncated_call_is_none() {
     for (format, text, expected) in formats() {
         let begun = |found: &str| expected.contains(found.trim_end());
