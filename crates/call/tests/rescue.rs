@@ -201,6 +201,16 @@ fn a_label_does_not_hide_a_code_block() {
 }
 
 #[test]
+fn the_name_of_a_server_says_nothing_about_the_model() {
+    for name in ["my-model", "qwen3:8b", "codellama", "tinyllama", "llama3"] {
+        let behind = format!("ollama/{name}");
+        assert_eq!(Format::of_model(&behind), Format::of_model(name), "{name}");
+        let is_llama = Format::of_model(name).contains(&Format::Llama);
+        assert_eq!(is_llama, name.contains("llama"), "{name}");
+    }
+}
+
+#[test]
 fn a_truncated_call_is_none() {
     for (format, text, expected) in formats() {
         let begun = |found: &str| expected.contains(found.trim_end());

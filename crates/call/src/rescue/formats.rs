@@ -143,7 +143,10 @@ impl Format {
         let is_in = |part: &str| {
             name.match_indices(part).any(|(at, _)| {
                 let before = name.get(..at).unwrap_or_default();
-                part.len() > SHORT || !before.ends_with(char::is_alphabetic)
+                let is_begin = !before.ends_with(char::is_alphabetic);
+                // `ollama` is the name of a server.
+                let is_server = part == "llama" && before.ends_with('o');
+                is_begin || (part.len() > SHORT && !is_server)
             })
         };
         let known = MODELS.iter().filter(|(part, _)| is_in(part));
