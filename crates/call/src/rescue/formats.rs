@@ -223,10 +223,13 @@ const STEPTML: &Tagged = &Tagged {
     value_end: "</steptml:parameter>",
     end: "</steptml:invoke>",
 };
+/// The texts that precede a value that is a string, and one that is JSON.
+pub(super) const STRING: &str = "string=\"true\">";
+pub(super) const NOT_STRING: &str = "string=\"false\">";
 const DSML: &Tagged = &Tagged {
     name: ["<\u{FF5C}DSML\u{FF5C}invoke name=", ">"],
     key: ["<\u{FF5C}DSML\u{FF5C}parameter name=\"", "\""],
-    begins: &["string=\"true\">", "string=\"false\">", ">"],
+    begins: &[STRING, NOT_STRING, ">"],
     value_end: "</\u{FF5C}DSML\u{FF5C}parameter>",
     end: "</\u{FF5C}DSML\u{FF5C}invoke>",
 };
