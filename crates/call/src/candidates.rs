@@ -340,8 +340,6 @@ impl Candidates {
             is_known: dropped == 0,
             is_apart,
         }));
-        // Another one may follow it.
-        self.is_apart |= is_apart;
         self.state = State::Line;
     }
 
@@ -461,7 +459,7 @@ impl Candidates {
     fn take_begin(&mut self, c: char, blanks: usize, out: &mut dyn FnMut(Piece<'_>)) -> bool {
         self.span = 0;
         self.is_apart = blanks <= BLANKS;
-        self.edges = Edges::default();
+        self.edges = Edges::new(!self.is_apart);
         match c {
             ' ' | '\t' | '\r' | '\n' => {
                 out(Piece::Text(c.encode_utf8(&mut [0; 4])));

@@ -291,9 +291,14 @@ fn a_truncated_call_is_none() {
 }
 
 /// Texts around a call, which make it an example, a quotation or data.
-const AROUND: [(&str, &str); 9] = [
+const AROUND: [(&str, &str); 14] = [
     ("> ", ""),
     ("- ", ""),
+    ("    Note: ", ""),
+    ("    Look at this. ", ""),
+    ("a. ", ""),
+    ("iv. ", ""),
+    ("User: ", ""),
     ("| ", " |"),
     ("```text\n", "\n```"),
     ("<example>\n", "\n</example>"),
@@ -308,7 +313,7 @@ fn a_quoted_call_is_none() {
     for (_, text, _) in formats() {
         for (before, behind) in AROUND {
             let lines = text.replace('\n', &format!("\n{}", before.trim_end_matches('\n')));
-            let is_prefix = matches!(before, "> " | "- ");
+            let is_prefix = behind.is_empty() && !before.ends_with('\n');
             let inner = if is_prefix { &lines } else { &text };
             let quoted = format!("{before}{inner}{behind}");
             let found = read([&*quoted]);
