@@ -9,12 +9,13 @@ use std::fmt::Write as _;
 use std::mem;
 
 use plaincall_syntax::{Span, Syntax};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
 use crate::bind::block::bind_block;
 use crate::bind::emoji::bind_emoji;
+use crate::bind::object::bind_values;
 use crate::call::ToolCall;
 use crate::nearest::nearest_name;
 use crate::pointer::{Pointer, escape, unescape};
@@ -90,6 +91,17 @@ impl ReplySteps {
             let arguments = bind_block(tool, arguments, problems);
             problems.complete(tool, Syntax::Block, Span::default(), &arguments);
             arguments
+        })
+    }
+
+    /// Validates values as [`bind_object`](crate::bind_object) does, with the same limit.
+    pub(crate) fn bind_object(
+        &mut self,
+        tool: &ToolSpec,
+        object: &Map<String, Value>,
+    ) -> Result<Arguments, Vec<ReplyDiagnostic>> {
+        self.count(Span::default(), |problems| {
+            bind_values(tool, object, problems)
         })
     }
 

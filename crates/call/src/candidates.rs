@@ -184,9 +184,13 @@ impl Candidates {
             if self.state == State::Line && self.marks == 0 {
                 let bytes = line.as_bytes();
                 let len = bytes.len() - usize::from(bytes.last() == Some(&b'\n'));
-                let stop = memchr3(b'<', b'[', b'`', bytes).unwrap_or(len);
-                let stripped = memchr(b'a', bytes).filter(|_| self.is_stripped);
-                let (plain, rest) = line.split_at(stripped.map_or(stop, |at| at.min(stop)));
+                let stop = if self.is_stripped {
+                    let is_stop = |byte: &u8| matches!(byte, b'<' | b'[' | b'`' | b'a');
+                    bytes.iter().position(is_stop)
+                } else {
+                    memchr3(b'<', b'[', b'`', bytes)
+                };
+                let (plain, rest) = line.split_at(stop.unwrap_or(len));
                 if !plain.is_empty() {
                     self.edges.add(plain);
                     self.is_apart &= plain.chars().all(|c| is_blank(c) || c == '\r');
@@ -336,8 +340,6 @@ impl Candidates {
             is_known: dropped == 0,
             is_apart,
         }));
-        // Another one may follow it.
-        self.is_apart |= is_apart;
         self.state = State::Line;
     }
 
@@ -457,7 +459,7 @@ impl Candidates {
     fn take_begin(&mut self, c: char, blanks: usize, out: &mut dyn FnMut(Piece<'_>)) -> bool {
         self.span = 0;
         self.is_apart = blanks <= BLANKS;
-        self.edges = Edges::default();
+        self.edges = Edges::new(!self.is_apart);
         match c {
             ' ' | '\t' | '\r' | '\n' => {
                 out(Piece::Text(c.encode_utf8(&mut [0; 4])));

@@ -194,6 +194,86 @@ fn a_format_that_is_not_accepted_is_a_near_miss() {
 }
 
 #[test]
+fn a_label_does_not_hide_a_code_block() {
+    let text = "Action:\n```json\n{\"name\": \"now\"}\n```";
+    let (found, _) = read_in(&[Format::Fenced], [text]);
+    assert_eq!(calls(&found), "call now {}");
+}
+
+#[test]
+fn the_name_of_a_server_says_nothing_about_the_model() {
+    for name in ["my-model", "qwen3:8b", "codellama", "tinyllama", "llama3"] {
+        let behind = format!("ollama/{name}");
+        assert_eq!(Format::of_model(&behind), Format::of_model(name), "{name}");
+        let is_llama = Format::of_model(name).contains(&Format::Llama);
+        assert_eq!(is_llama, name.contains("llama"), "{name}");
+    }
+}
+
+#[test]
+fn a_value_has_the_type_that_its_format_states() {
+    let parameters = json!({"type": "object", "required": ["r"], "properties": {
+        "a": {"anyOf": [{"type": "integer"}, {"type": "string"}]}, "n": {"type": "integer"},
+        "s": {"type": "string"}, "z": {"type": ["string", "null"]}, "r": {"type": "string"},
+    }});
+    let definitions =
+        json!([{"type": "function", "function": {"name": "f", "parameters": parameters}}]);
+    let tools = ToolSet::new(read_tool_definitions(&definitions.to_string()).unwrap()).unwrap();
+    let marked = |members: &[(&str, &str, &str)]| {
+        let mut text = "<\u{FF5C}DSML\u{FF5C}invoke name=\"f\">".to_owned();
+        for (key, is_string, value) in members {
+            let _ = write!(
+                text,
+                "<\u{FF5C}DSML\u{FF5C}parameter name=\"{key}\" string=\"{is_string}\">{value}</\u{FF5C}DSML\u{FF5C}parameter>"
+            );
+        }
+        text + "</\u{FF5C}DSML\u{FF5C}invoke>"
+    };
+    let r = ("r", "true", "1");
+    for (text, expected) in [
+        (
+            marked(&[r, ("a", "true", "5")]),
+            "call f {\"r\":\"1\",\"a\":\"5\"}",
+        ),
+        (
+            marked(&[r, ("a", "false", "5")]),
+            "call f {\"r\":\"1\",\"a\":5}",
+        ),
+        (
+            marked(&[r, ("n", "true", "5")]),
+            "call f {\"r\":\"1\",\"n\":5}",
+        ),
+        (
+            marked(&[r, ("a", "true", "5"), ("n", "true", "7")]),
+            "call f {\"r\":\"1\",\"a\":\"5\",\"n\":7}",
+        ),
+        (
+            marked(&[r, ("s", "false", "null"), ("z", "false", "null")]),
+            "call f {\"r\":\"1\",\"z\":null}",
+        ),
+        (
+            marked(&[r, ("s", "true", "null"), ("z", "true", "null")]),
+            "call f {\"r\":\"1\",\"s\":\"null\",\"z\":\"null\"}",
+        ),
+        (marked(&[("r", "false", "null")]), ""),
+        (marked(&[r, ("s", "false", "null"), ("s", "true", "x")]), ""),
+        (
+            "<|tool_call>call:f{r:<|\"|>a<|\"|>,s:null,z:null}<tool_call|>".to_owned(),
+            "call f {\"r\":\"a\",\"z\":null}",
+        ),
+        ("<|tool_call>call:f{r:null}<tool_call|>".to_owned(), ""),
+    ] {
+        let mut reader = RescueReader::new(None)
+            .unwrap()
+            .with_tools(&tools)
+            .with_formats(&[Format::Dsml, Format::Gemma]);
+        let mut found = reader.feed(&text);
+        found.extend(reader.flush(true));
+        assert_eq!(calls(&found), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_truncated_call_is_none() {
     for (format, text, expected) in formats() {
         let begun = |found: &str| expected.contains(found.trim_end());
@@ -211,9 +291,14 @@ fn a_truncated_call_is_none() {
 }
 
 /// Texts around a call, which make it an example, a quotation or data.
-const AROUND: [(&str, &str); 9] = [
+const AROUND: [(&str, &str); 14] = [
     ("> ", ""),
     ("- ", ""),
+    ("    Note: ", ""),
+    ("    Look at this. ", ""),
+    ("a. ", ""),
+    ("iv. ", ""),
+    ("User: ", ""),
     ("| ", " |"),
     ("```text\n", "\n```"),
     ("<example>\n", "\n</example>"),
@@ -228,7 +313,7 @@ fn a_quoted_call_is_none() {
     for (_, text, _) in formats() {
         for (before, behind) in AROUND {
             let lines = text.replace('\n', &format!("\n{}", before.trim_end_matches('\n')));
-            let is_prefix = matches!(before, "> " | "- ");
+            let is_prefix = behind.is_empty() && !before.ends_with('\n');
             let inner = if is_prefix { &lines } else { &text };
             let quoted = format!("{before}{inner}{behind}");
             let found = read([&*quoted]);

@@ -67,7 +67,6 @@ pub const CALL_TAGS: &[(&str, &str)] = &[
     ("functools[", ""),
     ("action: ```json", "```"),
     ("action:```json", "```"),
-    ("action:\n```json", "```"),
     (
         "<\u{FF5C}DSML\u{FF5C}function_calls>",
         "</\u{FF5C}DSML\u{FF5C}function_calls>",

@@ -142,6 +142,9 @@ const CALLS: &[(&str, &str)] = &[
     // The call of an unknown tool is text to its end.
     ("<function=B><parameter=x>", "<function=A></function>\n"),
     ("<think>", "</think"),
+    // Stripped tokens.
+    ("analysisX\n", "ab"),
+    ("analysisX\n", "<"),
     (CALL, "!!!GADGET_EN\n"),
     (CALL, "1\n!!!GADGET_END\n!!!GADGET_START:A\n!!!ARG:x\n"),
 ];

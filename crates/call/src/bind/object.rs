@@ -38,8 +38,18 @@ pub fn bind_object(
     tool: &ToolSpec,
     object: &Map<String, Value>,
 ) -> Result<Arguments, Vec<ReplyDiagnostic>> {
-    let object = given(object, tool).into_owned();
     let mut problems = Problems::default();
+    let arguments = bind_values(tool, object, &mut problems);
+    problems.into_result(arguments)
+}
+
+/// Binds as [`bind_object`] does.
+pub(crate) fn bind_values(
+    tool: &ToolSpec,
+    object: &Map<String, Value>,
+    problems: &mut Problems,
+) -> Arguments {
+    let object = given(object, tool).into_owned();
     let mut undeclared = Undeclared::new(tool);
     let reader = tool.schema().reader();
     let object = Value::Object(object);
@@ -64,7 +74,7 @@ pub fn bind_object(
     problems.steps += reader.steps_taken();
     let arguments = writer.arguments;
     problems.complete(tool, Syntax::Block, Span::default(), &arguments);
-    problems.into_result(arguments)
+    arguments
 }
 
 struct Writer<'w, 's> {

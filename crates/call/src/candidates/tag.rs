@@ -40,7 +40,10 @@ impl Candidates {
                 }
                 self.held.truncate(begun);
                 self.is_stripped |= self.held == STRIPPED && c.is_alphanumeric();
+                // Marks of code are read again.
+                let marks = self.held.find('`').map(|at| self.held.split_off(at));
                 self.continue_as_text(out);
+                marks.unwrap_or_default().chars().all(|c| self.take(c, out));
                 false
             }
             Some(tag) => {

@@ -9,11 +9,11 @@ use crate::arguments::Arguments;
 use crate::bind::ReplySteps;
 use crate::candidates::INFOS;
 use crate::candidates::json_scan::{JsonScan, Scanned};
-use crate::flatten::flatten_call;
+use crate::flatten::{flatten, flatten_call};
 use crate::json_text;
 use crate::pointer::escape;
 use crate::rescue::RescuedCall;
-use crate::rescue::formats::{FORMATS, Format, Step, Tagged};
+use crate::rescue::formats::{FORMATS, Format, NOT_STRING, STRING, Step, Tagged};
 use crate::rescue::literal::Literals;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
@@ -50,8 +50,36 @@ pub(crate) fn call_members() -> impl Iterator<Item = (Member, &'static str)> {
     names.chain(arguments).chain(others).chain(list)
 }
 
-/// The tool of a call, and its arguments as pointers and texts.
-type Written<'t> = (&'t ToolSpec, Vec<(String, String)>);
+/// A call as it is written.
+struct Written<'t> {
+    tool: &'t ToolSpec,
+    /// Its arguments as pointers and texts.
+    pairs: Vec<(String, String)>,
+    /// Those of its parameters that it calls strings.
+    strings: Map<String, Value>,
+    /// Those that are null.
+    nulls: Map<String, Value>,
+}
+
+impl<'t> Written<'t> {
+    fn new(tool: &'t ToolSpec, pairs: Vec<(String, String)>) -> Self {
+        Self {
+            tool,
+            pairs,
+            strings: Map::new(),
+            nulls: Map::new(),
+        }
+    }
+
+    fn add(&mut self, key: &str, text: String) {
+        self.pairs.push((escape(key).into_owned(), text));
+    }
+
+    /// Adds a member that is null. `None` if it is there already.
+    fn add_null(&mut self, key: String) -> Option<()> {
+        self.nulls.insert(key, Value::Null).is_none().then_some(())
+    }
+}
 
 /// Returns the calls that a text consists of in one of these formats, if all of them are valid.
 pub(super) fn calls_in(
@@ -138,7 +166,7 @@ impl<'s, T: ToolLookup> Reader<'_, 's, T> {
         let numbered = numbered.filter(|(_, id)| id.bytes().all(|byte| byte.is_ascii_digit()));
         let bare = numbered.map_or(bare, |(bare, _)| bare);
         let (_, tool) = self.tools.find(name).or_else(|| self.tools.find(bare))?;
-        self.calls.push((tool, Vec::new()));
+        self.calls.push(Written::new(tool, Vec::new()));
         Some(())
     }
 
@@ -160,8 +188,8 @@ impl<'s, T: ToolLookup> Reader<'_, 's, T> {
 
     /// Sets the arguments of the last call.
     fn add(&mut self, arguments: &Map<String, Value>) -> Option<()> {
-        let (tool, pairs) = self.calls.last_mut()?;
-        *pairs = flatten_call(arguments, tool).ok()?;
+        let call = self.calls.last_mut()?;
+        call.pairs = flatten_call(arguments, call.tool).ok()?;
         Some(())
     }
 
@@ -194,18 +222,24 @@ impl<'s, T: ToolLookup> Reader<'_, 's, T> {
             let key = key.trim_matches(['"', '\'']);
             let is_key = !key.contains(['<', '>', '\n']);
             self.rest.0 = rest;
-            let is_begun = tags
-                .begins
-                .iter()
-                .any(|begin| begin.is_empty() || self.rest.skip(begin));
+            let mut begins = tags.begins.iter();
+            let begin = *begins.find(|begin| begin.is_empty() || self.rest.skip(begin))?;
             let (value, rest) = self.rest.0.split_once(tags.value_end)?;
             // The value quotes a call, or its end.
-            let own = [begin, tags.key[0], tags.end];
+            let own = [tags.name[0], tags.key[0], tags.end];
             let is_quotation = own.iter().any(|tag| !tag.is_empty() && value.contains(tag));
-            (is_key && is_begun && !is_quotation).then_some(())?;
+            (is_key && !is_quotation).then_some(())?;
             self.rest.0 = rest;
-            let (_, pairs) = self.calls.last_mut()?;
-            pairs.push((escape(key).into_owned(), without_edges(value).to_owned()));
+            let text = without_edges(value).to_owned();
+            let call = self.calls.last_mut()?;
+            match begin {
+                NOT_STRING if text.trim() == "null" => call.add_null(key.to_owned())?,
+                STRING => {
+                    call.strings.insert(key.to_owned(), text.clone().into());
+                    call.add(key, text);
+                }
+                _ => call.add(key, text),
+            }
         }
         Some(())
     }
@@ -216,13 +250,13 @@ impl<'s, T: ToolLookup> Reader<'_, 's, T> {
             .rest
             .skip("{")
             .then(|| self.rest.members(":", "}", 0))??;
-        let (_, pairs) = self.calls.last_mut()?;
+        let call = self.calls.last_mut()?;
         for (key, value) in members {
-            let text = match value {
-                Value::String(text) => text,
-                value => value.to_string(),
-            };
-            pairs.push((escape(&key).into_owned(), text));
+            match value {
+                Value::String(text) => call.add(&key, text),
+                Value::Null => call.add_null(key)?,
+                value => call.add(&key, value.to_string()),
+            }
         }
         Some(())
     }
@@ -311,15 +345,41 @@ fn from_json(value: Value, tools: &impl ToolLookup) -> Option<Written<'_>> {
         Some(Value::String(text)) => object(&text)?,
         Some(_) => return None,
     };
-    Some((tool, flatten_call(&arguments, tool).ok()?))
+    Some(Written::new(tool, flatten_call(&arguments, tool).ok()?))
 }
 
-fn bound((tool, pairs): &Written<'_>, steps: &mut ReplySteps) -> Option<RescuedCall> {
-    let pairs = pairs.iter();
+fn bound(written: &Written<'_>, steps: &mut ReplySteps) -> Option<RescuedCall> {
+    let tool = written.tool;
+    let is_twice = |(key, _): &(String, String)| written.nulls.contains_key(key);
+    if written.pairs.iter().any(is_twice) {
+        return None;
+    }
+    let nulls = match &written.nulls {
+        none if none.is_empty() => Vec::new(),
+        // Those that are absent are not among them.
+        nulls => flatten(nulls, Some(tool)).ok()?,
+    };
+    let pairs = written.pairs.iter().chain(&nulls);
     let pairs = pairs.map(|(pointer, text)| (&**pointer, &**text));
     let arguments = Arguments::from_pairs_for(tool, pairs).ok()?;
+    let mut arguments = steps.bind_arguments(tool, &arguments).ok()?;
+    if !written.strings.is_empty()
+        && let Value::Object(mut values) = arguments.to_value()
+    {
+        let reader = tool.schema().reader();
+        let root = reader.root();
+        let is_other = |key: &str, text: &Value| {
+            values.get(key) != Some(text) && reader.allows(&reader.member(&root, key), text)
+        };
+        let mut strings = written.strings.clone();
+        strings.retain(|key, text| is_other(key, text));
+        if !strings.is_empty() {
+            values.extend(strings);
+            arguments = steps.bind_object(tool, &values).ok()?;
+        }
+    }
     Some(RescuedCall {
         name: tool.name.clone(),
-        arguments: Arc::new(steps.bind_arguments(tool, &arguments).ok()?),
+        arguments: Arc::new(arguments),
     })
 }

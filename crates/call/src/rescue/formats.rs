@@ -143,7 +143,10 @@ impl Format {
         let is_in = |part: &str| {
             name.match_indices(part).any(|(at, _)| {
                 let before = name.get(..at).unwrap_or_default();
-                part.len() > SHORT || !before.ends_with(char::is_alphabetic)
+                let is_begin = !before.ends_with(char::is_alphabetic);
+                // `ollama` is the name of a server.
+                let is_server = part == "llama" && before.ends_with('o');
+                is_begin || (part.len() > SHORT && !is_server)
             })
         };
         let known = MODELS.iter().filter(|(part, _)| is_in(part));
@@ -220,10 +223,13 @@ const STEPTML: &Tagged = &Tagged {
     value_end: "</steptml:parameter>",
     end: "</steptml:invoke>",
 };
+/// The texts that precede a value that is a string, and one that is JSON.
+pub(super) const STRING: &str = "string=\"true\">";
+pub(super) const NOT_STRING: &str = "string=\"false\">";
 const DSML: &Tagged = &Tagged {
     name: ["<\u{FF5C}DSML\u{FF5C}invoke name=", ">"],
     key: ["<\u{FF5C}DSML\u{FF5C}parameter name=\"", "\""],
-    begins: &["string=\"true\">", "string=\"false\">", ">"],
+    begins: &[STRING, NOT_STRING, ">"],
     value_end: "</\u{FF5C}DSML\u{FF5C}parameter>",
     end: "</\u{FF5C}DSML\u{FF5C}invoke>",
 };

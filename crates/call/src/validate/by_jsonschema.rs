@@ -270,8 +270,8 @@ fn one_of(options: &Value) -> String {
     format!("{one_of}{}", joined(&words, "and"))
 }
 
-/// Rewrites `nullable` of `OpenAPI`, tuples of drafts before `prefixItems`, and references of patterns to names, as what the validator
-/// knows. Recurses as deep as schemas may be nested.
+/// Rewrites `nullable` of `OpenAPI`, tuples of drafts before `prefixItems`, and patterns, as what the validator knows. Recurses as deep as
+/// schemas may be nested.
 fn modernize(schema: &mut Value, has_old_tuples: bool, depth: usize) {
     let keywords = match schema {
         Value::Object(keywords) if depth < 256 => keywords,
@@ -283,32 +283,24 @@ fn modernize(schema: &mut Value, has_old_tuples: bool, depth: usize) {
         }
         _ => return,
     };
-    if let Some(pattern) = keywords.get_mut("pattern")
-        && let Some(ascii) = pattern.as_str().and_then(ascii_classes)
+    if let Some(Value::String(pattern)) = keywords.get_mut("pattern")
+        && let Some(known) = as_known(pattern)
     {
-        *pattern = ascii.into();
+        *pattern = known;
     }
     if let Some(Value::Object(patterns)) = keywords.get_mut("patternProperties") {
-        let renamed = std::mem::take(patterns).into_iter();
-        *patterns = renamed
-            .map(|(pattern, schema)| (ascii_classes(&pattern).unwrap_or(pattern), schema))
-            .collect();
+        let given: HashSet<String> = patterns.keys().cloned().collect();
+        for (pattern, schema) in std::mem::take(patterns) {
+            // Two patterns never become one.
+            let known = as_known(&pattern)
+                .filter(|known| !given.contains(known) && !patterns.contains_key(known));
+            patterns.insert(known.unwrap_or(pattern), schema);
+        }
     }
     for (name, value) in keywords.iter_mut() {
         if !matches!(name.as_str(), "enum" | "const" | "default" | "examples") {
             modernize(value, has_old_tuples, depth + 1);
         }
-    }
-    if let Some(Value::String(pattern)) = keywords.get_mut("pattern") {
-        if let Some(numbered) = numbered(pattern) {
-            *pattern = numbered;
-        }
-    }
-    if let Some(Value::Object(schemas)) = keywords.get_mut("patternProperties") {
-        let given = std::mem::take(schemas).into_iter();
-        *schemas = given
-            .map(|(pattern, schema)| (numbered(&pattern).unwrap_or(pattern), schema))
-            .collect();
     }
     let is_tuple = keywords.get("items").is_some_and(Value::is_array);
     if has_old_tuples && is_tuple && !keywords.contains_key("prefixItems") {
@@ -323,8 +315,14 @@ fn modernize(schema: &mut Value, has_old_tuples: bool, depth: usize) {
     }
 }
 
-/// Writes `\d` and `\w` of a pattern with a look-around or a back reference as classes of ASCII, which they are in ECMAScript.
-/// `jsonschema` does so for all other patterns.
+/// Rewrites a pattern as one that the validator reads like ECMAScript.
+fn as_known(pattern: &str) -> Option<String> {
+    let ascii = ascii_classes(pattern);
+    numbered(ascii.as_deref().unwrap_or(pattern)).or(ascii)
+}
+
+/// Writes `\d`, `\w` and their opposites in a pattern with a look-around or a back reference as classes of ASCII, which they are in
+/// ECMAScript. `jsonschema` does so for all other patterns.
 fn ascii_classes(pattern: &str) -> Option<String> {
     let is_number = |c: char| c.is_ascii_digit() || c == 'k';
     let refers = pattern
@@ -339,22 +337,34 @@ fn ascii_classes(pattern: &str) -> Option<String> {
     }
     let mut written = String::with_capacity(pattern.len() + 16);
     let mut is_in_class = false;
+    // Beside such an escape, `-` is a character.
+    let is_escape = |c: char| matches!(c, 'd' | 'D' | 'w' | 'W' | 's' | 'S');
+    let mut is_behind_escape = false;
     let mut rest = pattern.chars();
     while let Some(character) = rest.next() {
         let escaped = if character == '\\' { rest.next() } else { None };
+        let behind = rest.as_str();
+        let is_before_escape = behind
+            .strip_prefix('\\')
+            .is_some_and(|escape| escape.starts_with(is_escape));
+        let is_beside_escape = is_behind_escape && !behind.starts_with(']') || is_before_escape;
         match (escaped, is_in_class) {
             (Some('d'), true) => written.push_str("0-9"),
             (Some('w'), true) => written.push_str("A-Za-z0-9_"),
+            (Some('D'), true) => written.push_str(r"\x00-/:-\x{10FFFF}"),
+            (Some('W'), true) => written.push_str(r"\x00-/:-@\[-\^`{-\x{10FFFF}"),
             (Some('d'), false) => written.push_str("[0-9]"),
             (Some('w'), false) => written.push_str("[A-Za-z0-9_]"),
-            (Some('D'), _) => written.push_str("[^0-9]"),
-            (Some('W'), _) => written.push_str("[^A-Za-z0-9_]"),
+            (Some('D'), false) => written.push_str("[^0-9]"),
+            (Some('W'), false) => written.push_str("[^A-Za-z0-9_]"),
             (Some(other), _) => written.extend(['\\', other]),
+            (None, true) if character == '-' && is_beside_escape => written.push_str("\\-"),
             (None, _) => {
                 is_in_class = (is_in_class || character == '[') && character != ']';
                 written.push(character);
             }
         }
+        is_behind_escape = escaped.is_some_and(is_escape) || is_behind_escape && character == '-';
     }
     Some(written)
 }
