@@ -201,7 +201,7 @@ fn a_label_does_not_hide_a_code_block() {
 }
 
 #[test]
-fn the_name_of_a_server_says_nothing_about_the_model() {
+fn the_name_of_a_server_states_nothing_about_the_model() {
     for name in ["my-model", "qwen3:8b", "codellama", "tinyllama", "llama3"] {
         let behind = format!("ollama/{name}");
         assert_eq!(Format::of_model(&behind), Format::of_model(name), "{name}");
