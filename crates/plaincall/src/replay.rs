@@ -270,10 +270,6 @@ impl Replay<'_> {
         match event {
             RunEvent::Run(_) => return Ok(()),
             RunEvent::Resumed(resumed) => {
-                if let Some((toolbox, called)) = self.tools.filter(|_| !resumed.tools.is_empty()) {
-                    let recorded = toolbox.as_recorded(&resumed.tools, called);
-                    self.run_state.set_tools(Arc::new(recorded));
-                }
                 self.resume(resumed);
                 return Ok(());
             }
@@ -370,8 +366,12 @@ impl Replay<'_> {
         self.expect(event)
     }
 
-    /// Notes that all calls were interrupted, or sets the only one aside.
+    /// Notes that all calls were interrupted, or sets the only one aside. From here on, the settings of the tools may be others.
     fn resume(&mut self, resumed: &Resumed) {
+        if let Some((toolbox, called)) = self.tools.filter(|_| !resumed.tools.is_empty()) {
+            let recorded = toolbox.as_recorded(&resumed.tools, called);
+            self.run_state.set_tools(Arc::new(recorded));
+        }
         match resumed.call.map(CallIndex::new) {
             // If an earlier resume did not get this far, this one begins again.
             None => self.resumed = Some((self.replayed.unstarted(), resumed.at)),
