@@ -58,6 +58,7 @@ export async function reportOf(chromium, folder, page) {
     await ended;
     server.close();
     server.closeAllConnections();
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    // Processes of the browser may still write.
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }
 }
