@@ -41,7 +41,7 @@ impl Turn<'_> {
     /// assert_eq!(first.await.output.as_deref(), Some("42"));
     /// assert_eq!(
     ///     second.await.error.as_deref(),
-    ///     Some("invalid arguments: `a`: expected an integer, found `x`")
+    ///     Some("invalid arguments: `a`: expected an integer, found `\"x\"`")
     /// );
     /// # Ok(())
     /// # }
