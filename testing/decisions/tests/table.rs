@@ -17,7 +17,7 @@ use crate::tools::Tools;
 
 /// The least numbers of calls that a run decides so about, and of those that the gateway sends in native mode.
 const LEAST: &[(&str, u32)] = &[
-    ("runs", 140),
+    ("runs", 130),
     ("held", 5),
     ("arguments", 20),
     ("unknown-tool", 20),
