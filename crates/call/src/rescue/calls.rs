@@ -363,9 +363,8 @@ fn bound(written: &Written<'_>, steps: &mut ReplySteps) -> Option<RescuedCall> {
     let pairs = pairs.map(|(pointer, text)| (&**pointer, &**text));
     let arguments = Arguments::from_pairs_for(tool, pairs).ok()?;
     let mut arguments = steps.bind_arguments(tool, &arguments).ok()?;
-    if !written.strings.is_empty()
-        && let Value::Object(mut values) = arguments.to_value()
-    {
+    let values = (!written.strings.is_empty()).then(|| arguments.to_value());
+    if let Some(Value::Object(mut values)) = values {
         let reader = tool.schema().reader();
         let root = reader.root();
         let is_other = |key: &str, text: &Value| {
