@@ -1,6 +1,8 @@
 //! The comparison identifies the arm that each reference model was made for.
 
-use plaincall_agent::model::{NativeMessage, Scripted};
+use std::time::Duration;
+
+use plaincall_agent::model::{NativeMessage, Scripted, ScriptedReply};
 use plaincall_probe::{Arm, Probe, Probing, Reference, Report, Task, Verdict, tasks};
 
 pub(crate) async fn run(probe: Probe) -> Probing {
@@ -220,6 +222,21 @@ async fn arms_with_examples_help_a_model_that_solves_nothing() {
     assert_eq!((found("emoji"), found("emoji-examples")), ((0, 8), (1, 8)));
     assert_eq!(report.verdict, used("emoji-examples"));
     assert!(run_of.is_complete());
+    // Within a budget, no task with the agent-sized prompt is among them.
+    let quick = Scripted::with(|_, _| {
+        ScriptedReply::new()
+            .pause(Duration::from_secs(1))
+            .text("No.")
+    });
+    let quick = Probe::new(quick)
+        .arms(named(["block", "emoji"]))
+        .budget(Duration::from_secs(100));
+    let report = run(quick.reserve(named(["block-examples", "emoji-examples"])))
+        .await
+        .report();
+    assert!(report.attempts.len() >= 16, "{}", report.attempts.len());
+    let mut tried = report.attempts.iter().map(|attempt| &attempt.task);
+    assert!(tried.all(|task| !task.starts_with("agent-")));
     // Without need, they are not tried.
     let able = Probe::new(Reference::named("emoji").expect("a model"));
     let able = able.tasks(tasks().into_iter().take(8));

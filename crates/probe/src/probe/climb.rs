@@ -181,8 +181,9 @@ impl Probing {
         }
         drop(solved);
         self.first_reserve = reserve.end;
-        let tasks = (0..self.probe.tasks.len()).filter(|task| !self.open.contains(task));
-        let (tasks, arms): (Vec<usize>, _) = (tasks.collect(), self.arms_in(reserve));
+        let tasks: BTreeSet<usize> = self.done.iter().map(|(slot, _)| slot.task).collect();
+        let tasks: Vec<usize> = tasks.into_iter().collect();
+        let arms = self.arms_in(reserve);
         self.add(&tasks, &arms);
         true
     }
