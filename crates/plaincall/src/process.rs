@@ -19,6 +19,7 @@ mod capture;
 mod input;
 
 use std::ffi::OsString;
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -28,6 +29,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -91,7 +93,7 @@ pub(crate) struct Finished {
     pub(crate) status: ExitStatus,
     /// It ended because `stop` was set.
     pub(crate) was_stopped: bool,
-    /// Processes that it had left behind were ended.
+    /// It was not stopped, and processes that it had left behind were ended.
     pub(crate) had_others: bool,
     pub(crate) output: String,
     pub(crate) errors: String,
@@ -172,8 +174,8 @@ impl Group {
             .is_none_or(|id| !matches!(waitid(WaitId::Pid(id), options), Ok(None)))
     }
 
-    /// Waits until the leader has exited and the rest of the group is gone. Returns whether it was stopped, and whether other
-    /// processes of the group were killed.
+    /// Waits until the leader has exited and the rest of the group is gone. Returns whether it was stopped, and otherwise whether
+    /// other processes of the group were killed.
     pub(crate) async fn supervise(
         &mut self,
         mut pipes: std::pin::Pin<&mut impl Future<Output = ()>>,
@@ -210,7 +212,7 @@ impl Group {
         if are_open && let Some(deadline) = deadline {
             are_open = timeout_at(deadline, &mut pipes).await.is_err();
         }
-        let had_others = self.has_others();
+        let had_others = !was_stopped && self.has_others().await;
         self.send(Signal::KILL);
         if are_open {
             // Only output of a process that left the group can be lost here.
@@ -220,31 +222,11 @@ impl Group {
     }
 
     /// Returns whether other processes of the group run. Only known on Linux.
-    fn has_others(&self) -> bool {
-        let Some(id) = self.id.filter(|_| cfg!(target_os = "linux")) else {
-            return false;
-        };
-        let group = id.as_raw_nonzero().to_string();
-        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        processes
-            .filter(|entry| {
-                entry
-                    .file_name()
-                    .as_encoded_bytes()
-                    .first()
-                    .is_some_and(u8::is_ascii_digit)
-            })
-            .filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok())
-            .any(|stat| {
-                // The name in parentheses may contain anything.
-                let mut fields = stat
-                    .rsplit(')')
-                    .next()
-                    .unwrap_or_default()
-                    .split_whitespace();
-                let state = fields.next();
-                state != Some("Z") && fields.nth(1) == Some(&*group)
-            })
+    async fn has_others(&self) -> bool {
+        match self.id.filter(|_| cfg!(target_os = "linux")) {
+            Some(group) => spawn_blocking(move || runs(group)).await.unwrap_or(false),
+            None => false,
+        }
     }
 
     /// Returns the leader's exit status. After this, its process id may be reused.
@@ -253,6 +235,22 @@ impl Group {
         self.id = None;
         status
     }
+}
+
+/// Returns whether a process of this group runs, by the files of Linux. A process that has ended and waits for its parent does not run.
+fn runs(group: Pid) -> bool {
+    let group = group.as_raw_nonzero().to_string();
+    let is_number = |name: &[u8]| name.first().is_some_and(u8::is_ascii_digit);
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = all.filter(|entry| is_number(entry.file_name().as_encoded_bytes()));
+    let mut stats =
+        processes.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+    stats.any(|stat| {
+        // The name in parentheses may contain anything.
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        let mut fields = fields.split_whitespace();
+        fields.next() != Some("Z") && fields.nth(1) == Some(&*group)
+    })
 }
 
 impl Drop for Group {

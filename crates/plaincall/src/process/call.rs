@@ -68,7 +68,7 @@ impl Invocation {
             let program = job.program.clone();
             let finished = run(job, context.cancellation()).await;
             let finished = finished.map_err(|error| failure(program.why_not_started(&error)))?;
-            if finished.had_others && !finished.was_stopped {
+            if finished.had_others {
                 Observed::set_note(&context.observed, LEFT_BEHIND);
             }
             outcome(finished)
