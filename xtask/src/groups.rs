@@ -25,14 +25,23 @@ const NIGHTLY: [&str; 10] = [
     "real-model",
 ];
 
-/// The questions and arms of the nightly group.
-const REAL_MODEL: [&str; 5] = [
-    "--count",
-    "12",
-    "--arms",
-    "block both required",
-    "emoji both required",
-];
+/// Returns the questions and arms of the nightly group: of the model, and of a client of the gateway.
+fn real_model() -> Vec<Vec<String>> {
+    let gateway = dist::command();
+    let gateway = gateway.to_string_lossy();
+    let own = ["--arms", "block both required", "emoji both required"];
+    let through = ["--gateway", &*gateway, "--arms"];
+    let through = [
+        &through[..],
+        &["native rules required", "native rules auto"],
+    ]
+    .concat();
+    let with_count = |words: &[&str]| {
+        let words = ["--count", "12"].iter().chain(words);
+        words.map(|word| (*word).to_owned()).collect()
+    };
+    vec![with_count(&own), with_count(&through)]
+}
 
 /// Runs formatting, lints and the ordinary tests: what needs only Rust.
 pub(crate) fn run_ordinary() -> Result<(), String> {
@@ -122,7 +131,7 @@ fn all(profile: &'static str) -> Vec<Job> {
         soak("soak", "24".to_owned()),
         soak("long-soak", "300".to_owned()),
         fuzz::job(),
-        python_package::model("real-model", REAL_MODEL.map(str::to_owned).to_vec()),
+        python_package::model("real-model", real_model),
     ]);
     let more = [
         inspector::jobs(),

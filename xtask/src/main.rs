@@ -110,7 +110,10 @@ fn main() -> ExitCode {
         ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
         ["bench", "parsers"] => bench_parsers(&root),
         ["bench", "python", rest @ ..] => slow(python_package::bench(owned(rest))),
-        ["model", rest @ ..] => slow(python_package::model("model", owned(rest))),
+        ["model", rest @ ..] => {
+            let rest = owned(rest);
+            slow(python_package::model("model", move || vec![rest.clone()]))
+        }
         ["bench", "npm"] => slow(npm::bench()),
         // `parsers` takes no arguments.
         ["bench", rest @ ..] if rest.first() != Some(&"parsers") => bench(rest),

@@ -49,41 +49,27 @@ pub(crate) fn bench(arguments: Vec<String>) -> Job {
     })
 }
 
-/// Returns the job of a group that asks a real model with `testing/testkit/model`.
-pub(crate) fn model(group: &'static str, arguments: Vec<String>) -> Job {
+/// Returns the job of a group that asks a real model with `testing/testkit/model`, once with each of these arguments.
+pub(crate) fn model(
+    group: &'static str,
+    runs: impl Fn() -> Vec<Vec<String>> + Send + 'static,
+) -> Job {
     job(group, "a real model", 600, move || {
         let folder = root().join("testing/testkit/model");
+        let runs = runs();
+        let has_gemma = runs.iter().flatten().any(|word| word == "gemma3");
         let mut lists = vec!["requirements.txt"];
-        lists.extend(
-            arguments
-                .iter()
-                .any(|word| word == "gemma3")
-                .then_some("gemma.txt"),
-        );
+        lists.extend(has_gemma.then_some("gemma.txt"));
         let mut programs = PathBuf::new();
         for list in lists {
             programs = install_with(&["--no-deps"], &folder.join(list), "python-model")?;
         }
-        let mut words = vec!["measure.py"];
-        words.extend(arguments.iter().map(String::as_str));
-        run("model", programs.join("python"), &words, &folder)?;
-        if group == "model" {
-            return Ok(());
-        }
-        // The same questions, as a client of the gateway asks them.
-        let gateway = dist::command();
-        let gateway = gateway.to_string_lossy();
-        let mut words = words_before_arms(&words);
-        words.extend(["--gateway", &*gateway, "--arms"]);
-        words.extend(["native rules required", "native rules auto"]);
-        run("model", programs.join("python"), &words, &folder)
+        runs.iter().try_for_each(|arguments| {
+            let mut words = vec!["measure.py"];
+            words.extend(arguments.iter().map(String::as_str));
+            run("model", programs.join("python"), &words, &folder)
+        })
     })
-}
-
-/// Returns the arguments before those of `--arms`, which is the last option.
-fn words_before_arms<'w>(words: &[&'w str]) -> Vec<&'w str> {
-    let words = words.iter().take_while(|word| **word != "--arms");
-    words.copied().collect()
 }
 
 fn job(group: &'static str, name: &str, seconds: u32, work: impl Task) -> Job {

@@ -365,12 +365,8 @@ impl<'s> Undeclared<'s> {
 pub(crate) fn takes(tool: &ToolSpec) -> String {
     let names: Vec<_> = tool.parameters().iter().map(Parameter::pointer).collect();
     let patterns = tool.schema().document().get("patternProperties");
-    let patterns: Vec<_> = patterns
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .collect();
-    let patterns: Vec<_> = patterns.iter().map(|(pattern, _)| pattern).collect();
+    let patterns = patterns.and_then(Value::as_object);
+    let patterns: Vec<_> = patterns.into_iter().flat_map(Map::keys).collect();
     let listed = (!names.is_empty()).then(|| enumerated(&names));
     let matching = format!("parameters whose names match {}", enumerated(&patterns));
     let matching = (!patterns.is_empty()).then_some(matching);

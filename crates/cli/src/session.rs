@@ -140,11 +140,9 @@ fn keep_intact(path: &Path, name: &str, line: u64) -> Result<bool, Failure> {
     if history.begin().is_none() || history.may_be_writing() || history.may_have_written(later) {
         return Ok(false);
     }
-    let names = (1..).map(|number| path.with_extension(format!("damaged-{number}")));
-    let mut names = names.filter(|name| !name.exists());
-    let whole = names
-        .next()
-        .unwrap_or_else(|| path.with_extension("damaged"));
+    let mut names = (1..).map(|number| path.with_extension(format!("damaged-{number}")));
+    let free = names.find(|name| !name.exists());
+    let whole = free.unwrap_or_else(|| path.with_extension("damaged"));
     let mut copy = File::create_new(&whole).map_err(failed)?;
     copy.write_all(&bytes)
         .and_then(|()| copy.sync_all())

@@ -4,6 +4,8 @@ use plaincall::Dialect;
 
 /// A fixed key, so that a keyed dialect gives reproducible results.
 const KEY: &str = "k3v9q2x8";
+/// The recommended number of few-shot examples.
+const EXAMPLES: u32 = 8;
 const ANGLE: [&str; 3] = ["<<<START:", "<<<END:", "@param:"];
 
 /// A way of calling tools.
@@ -186,6 +188,15 @@ impl Arm {
     /// Returns whether few-shot examples come before each question. Such an arm is for models that solve little without.
     pub const fn has_examples(&self) -> bool {
         self.has_examples
+    }
+
+    /// Returns the number of few-shot examples that a configuration for this arm has.
+    pub const fn few_shot(&self) -> Option<u32> {
+        if self.has_examples {
+            Some(EXAMPLES)
+        } else {
+            None
+        }
     }
 
     /// Returns the start, end and argument markers, if they are not the default.

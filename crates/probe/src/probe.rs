@@ -141,7 +141,7 @@ impl Probe {
         let first_reserve = self.arms.len() - self.reserve;
         let mut probing = Probing {
             waiting: VecDeque::new(),
-            climbing: Vec::new(),
+            level: 0,
             open,
             first_reserve,
             recorded: std::mem::take(&mut self.finished),
@@ -185,8 +185,8 @@ pub(crate) struct AttemptSlot {
 pub struct Probing {
     probe: Probe,
     waiting: VecDeque<AttemptSlot>,
-    /// The levels that were begun.
-    climbing: Vec<u8>,
+    /// The level that was reached; 0 before the first task.
+    level: u8,
     /// The tasks that were not begun.
     open: Vec<usize>,
     /// The first arm that waits for a model that solves little. All arms before it take part.

@@ -64,18 +64,19 @@ impl WriteFile {
     /// # Errors
     /// Returns an error if U+FFFD would overwrite bytes that are shown as it.
     fn changes(&self, before: &[u8], name: &str) -> Result<String, String> {
-        let was_utf8 = std::str::from_utf8(before).is_ok() || why_binary(before).is_some();
-        if !was_utf8 && self.content.contains('\u{fffd}') {
+        let was_binary = why_binary(before).is_some();
+        let has_other_bytes = !was_binary && std::str::from_utf8(before).is_err();
+        if has_other_bytes && self.content.contains('\u{fffd}') {
             return Err(format!(
                 "{name} has bytes that are not UTF-8, which `read_file` shows as \u{fffd}; `content` has this character, and would overwrite them. Nothing was changed; change single places with `edit_file`"
             ));
         }
         let (old, new) = (LineEnds::of(before), LineEnds::of(self.content.as_bytes()));
         let mut changes = String::new();
-        if why_binary(before).is_some() {
+        if was_binary {
             changes.push_str("; the file was not UTF-8 text before");
         }
-        if !was_utf8 && !self.content.is_ascii() {
+        if has_other_bytes && !self.content.is_ascii() {
             changes.push_str("; the file is now UTF-8");
         }
         if old.crlf > 0 && old.lf == 0 && new.crlf == 0 && new.lf > 0 {

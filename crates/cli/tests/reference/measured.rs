@@ -13,8 +13,6 @@ use plaincall_config::settings::{Model, Syntax};
 use plaincall_probe::{ArmReport, SharedResult, Verdict, task_version};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
-/// The number of few-shot examples of a model that they helped.
-const EXAMPLES: u32 = 8;
 const BEGIN: &str = "\
 # Measured models
 
@@ -155,7 +153,7 @@ fn defaults() -> Vec<(String, Model)> {
             end_prefix: end,
             arg_prefix: argument,
             keyed: arm.is_keyed().then_some(true),
-            few_shot: arm.has_examples().then_some(EXAMPLES),
+            few_shot: arm.few_shot(),
             ..Model::default()
         };
         let attempts = best.attempts;

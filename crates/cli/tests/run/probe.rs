@@ -170,6 +170,22 @@ fn each_arm_is_asked_in_its_own_form() {
     }
 }
 
+/// Tries the model `a`, which has these settings, with one arm.
+fn look_up(scene: &Scene, serving: &Serving, arm: &str, settings: &str) -> Ended {
+    let config = format!("[models.a]\nurl = '{}'\n{settings}", serving.server.url());
+    fs::write(scene.path("config.toml"), config).unwrap();
+    let fixed = [
+        "a",
+        "--config",
+        "config.toml",
+        "--repeat",
+        "1",
+        "--arms",
+        arm,
+    ];
+    probe(scene, &[&fixed[..], &LOOK_UP].concat())
+}
+
 #[test]
 fn self_closing_calls_of_the_emoji_arm() {
     let scene = Scene::new("");
@@ -180,18 +196,7 @@ fn self_closing_calls_of_the_emoji_arm() {
         let call = answer("\u{1F6E0}\u{FE0F}[get_record users u-1007 /]\n");
         // A rejected call gets a message, after which the model answers without one.
         let serving = serving([vec![call], vec![answer(ANSWER); 8]].concat());
-        let config = format!("[models.a]\nurl = '{}'\n{setting}", serving.server.url());
-        fs::write(scene.path("config.toml"), config).unwrap();
-        let fixed = [
-            "a",
-            "--config",
-            "config.toml",
-            "--arms",
-            "emoji",
-            "--repeat",
-            "1",
-        ];
-        let ended = probe(&scene, &[&fixed[..], &LOOK_UP].concat());
+        let ended = look_up(&scene, &serving, "emoji", setting);
         let text = format!("{setting:?}: {}{}", ended.stdout, ended.stderr);
         assert_eq!(
             ended.stderr.contains("emoji look-up: correct\n"),
@@ -219,18 +224,7 @@ fn replies_that_begin_inside_reasoning() {
     ] {
         let replies = [call, ANSWER].map(|text| answer(&format!("{thought}{text}")));
         let serving = serving(replies.to_vec());
-        let config = format!("[models.a]\nurl = '{}'\n", serving.server.url());
-        fs::write(scene.path("config.toml"), config).unwrap();
-        let fixed = [
-            "a",
-            "--config",
-            "config.toml",
-            "--arms",
-            "block",
-            "--repeat",
-            "1",
-        ];
-        let ended = probe(&scene, &[&fixed[..], &LOOK_UP].concat());
+        let ended = look_up(&scene, &serving, "block", "");
         let text = format!("{thought:?}: {}{}", ended.stdout, ended.stderr);
         let has = ended.stdout.contains("\nin_reasoning = true\n");
         assert_eq!(has, expected, "{text}");

@@ -1,8 +1,9 @@
 //! Reads a log, and recognizes an unfinished end and damage.
 
+use std::collections::btree_map;
+
 use plaincall_call::Effect;
 use serde::Deserialize;
-use std::collections::btree_map;
 
 use super::error::LogError;
 use super::line::{self, LOG_VERSION};

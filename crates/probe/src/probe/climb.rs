@@ -11,9 +11,8 @@ use crate::report::{Interval, wilson};
 
 /// An arm has to solve one of so many attempts of a level, so that the next one begins.
 const TENTH: u32 = 10;
-/// The last level that decides whether the arms in reserve are tried, and the fewest attempts that do.
+/// The last level that decides whether the arms in reserve are tried.
 const LAST: u8 = 3;
-const FEWEST: u32 = 1;
 
 /// Attempts and correct ones.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +35,7 @@ impl Probing {
             && self.error.is_none()
             && !self.is_out_of_time
         {
-            if !self.climbing.is_empty() {
+            if self.level > 0 {
                 self.stop_worse_arms();
                 if self.bring_reserve() {
                     continue;
@@ -71,41 +70,30 @@ impl Probing {
         let open = std::mem::take(&mut self.open).into_iter();
         let (chosen, open): (Vec<usize>, _) = open.partition(is_of_kind);
         self.open = open;
-        let arms = self.arms_in(0..self.first_reserve);
-        self.add(&chosen, &arms);
+        self.add(&chosen, &self.arms());
         true
     }
 
     /// Climbs to this level, if an arm solved enough of the one before.
     fn reach(&mut self, level: u8) -> bool {
-        if self
-            .climbing
-            .last()
-            .is_some_and(|last| *last != level && !self.is_solved(*last))
-        {
-            return false;
+        let is_reached = self.level == 0 || self.level == level || self.is_solved(self.level);
+        if is_reached {
+            self.level = level;
         }
-        if self.climbing.last() != Some(&level) {
-            self.climbing.push(level);
-        }
-        true
+        is_reached
     }
 
     /// Begins the next task within a budget, with every arm: of a level that was reached. Returns `false` if none fits.
     fn begin_task(&mut self, deadline: Instant) -> bool {
         let levels: BTreeSet<u8> = self.probe.tasks.iter().map(|task| task.level).collect();
-        for level in levels {
-            if !self.climbing.contains(&level) && !self.reach(level) {
-                break;
-            }
-        }
-        let tasks = &self.probe.tasks;
-        let arms = self.arms_in(0..self.first_reserve);
+        let mut above = levels.range(self.level + 1..);
+        while above.next().is_some_and(|level| self.reach(*level)) {}
+        let (tasks, arms) = (&self.probe.tasks, self.arms());
         let left = deadline.saturating_duration_since(Instant::now());
         let share = left.as_secs_f64() / f64::from(u32::try_from(arms.len()).unwrap_or(1).max(1));
         let is_reached = |task: &&usize| {
-            let level = tasks.get(**task).map(|task| task.level);
-            level.is_some_and(|level| self.climbing.contains(&level))
+            let task = tasks.get(**task);
+            task.is_some_and(|task| task.level <= self.level)
         };
         let open: Vec<usize> = self.open.iter().filter(is_reached).copied().collect();
         let Some(task) = next_task(&open, &self.started, tasks, &self.pace, share) else {
@@ -151,17 +139,15 @@ impl Probing {
 
     /// Stops each arm whose interval is below that of the best one.
     fn stop_worse_arms(&mut self) {
-        let level = self.climbing.last().copied().unwrap_or_default();
-        let arms = self.arms_in(0..self.first_reserve);
-        let intervals: Vec<(usize, Interval)> = arms
-            .into_iter()
-            .map(|arm| (arm, self.solved(arm, None).interval()))
-            .collect();
+        let arms = self.arms().into_iter();
+        let intervals = arms.map(|arm| (arm, self.solved(arm, None).interval()));
+        let intervals: Vec<(usize, Interval)> = intervals.collect();
         let best = intervals.iter().map(|(_, interval)| interval.low);
         let best = best.fold(0.0, f64::max);
         let worse = intervals
             .into_iter()
             .filter(|(_, interval)| interval.high < best);
+        let level = self.level;
         self.stopped.extend(worse.map(|(arm, _)| (arm, level)));
     }
 
@@ -169,17 +155,15 @@ impl Probing {
     /// had.
     fn bring_reserve(&mut self) -> bool {
         let reserve = self.first_reserve..self.probe.arms.len();
-        let arms = self.arms_in(0..self.first_reserve).into_iter();
-        let mut solved = arms.map(|arm| self.solved(arm, None));
-        let is_early = self.climbing.last().is_some_and(|level| *level <= LAST);
-        if reserve.is_empty()
-            || !is_early
-            || solved
-                .any(|solved| solved.correct * 2 >= solved.attempts || solved.attempts < FEWEST)
-        {
+        // An arm without attempts shows nothing yet.
+        let is_able = |solved: Solved| solved.correct * 2 >= solved.attempts;
+        let has_able = || {
+            let mut arms = self.arms().into_iter();
+            arms.any(|arm| is_able(self.solved(arm, None)))
+        };
+        if reserve.is_empty() || self.level > LAST || has_able() {
             return false;
         }
-        drop(solved);
         self.first_reserve = reserve.end;
         let tasks: BTreeSet<usize> = self.done.iter().map(|(slot, _)| slot.task).collect();
         let tasks: Vec<usize> = tasks.into_iter().collect();
@@ -190,7 +174,7 @@ impl Probing {
 
     /// Returns whether an arm solved a tenth of this level.
     fn is_solved(&self, level: u8) -> bool {
-        let arms = self.arms_in(0..self.first_reserve).into_iter();
+        let arms = self.arms().into_iter();
         let mut solved = arms.map(|arm| self.solved(arm, Some(level)));
         solved.any(|solved| solved.correct > 0 && solved.correct * TENTH >= solved.attempts)
     }
@@ -211,7 +195,12 @@ impl Probing {
         solved
     }
 
-    /// The arms of this range that take part.
+    /// The arms that take part.
+    fn arms(&self) -> Vec<usize> {
+        self.arms_in(0..self.first_reserve)
+    }
+
+    /// The arms of this range that can be tried and have not stopped.
     fn arms_in(&self, range: std::ops::Range<usize>) -> Vec<usize> {
         let is_possible = |arm: &usize| {
             let name = self.probe.arms.get(*arm).map(|arm| arm.name);
@@ -223,7 +212,7 @@ impl Probing {
 
     /// The tasks of attempts in levels that follow.
     pub(super) fn later(&self) -> impl Iterator<Item = usize> {
-        let count = self.arms_in(0..self.first_reserve).len() * self.probe.repeat as usize;
+        let count = self.arms().len() * self.probe.repeat as usize;
         let open = self.open.iter().filter(|_| self.probe.budget.is_none());
         open.flat_map(move |task| std::iter::repeat_n(*task, count))
     }
@@ -233,7 +222,7 @@ impl Probing {
         self.running.abort_all();
         self.waiting.clear();
         self.is_out_of_time = true;
-        let arms = self.arms_in(0..self.first_reserve);
+        let arms = self.arms();
         let is_done = |task: usize| {
             let mut arms = arms.iter();
             arms.all(|arm| {

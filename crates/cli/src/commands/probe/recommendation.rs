@@ -24,8 +24,6 @@ const OF_ONE_SYNTAX: [&str; 5] = [
 ];
 /// The keys that distinguish models.
 const OF_THE_MODEL: [&str; 4] = ["url", "model", "kind", "replay"];
-/// The number of few-shot examples that is recommended.
-const EXAMPLES: u32 = 8;
 /// The most failures that are listed.
 const FAILURES: usize = 12;
 
@@ -202,7 +200,7 @@ fn dialect(arm: Arm, report: &ArmReport, subject: &Subject) -> Model {
                 configured => configured,
             }
         }),
-        few_shot: arm.has_examples().then_some(EXAMPLES),
+        few_shot: arm.few_shot(),
         unclosed: report
             .forgets_end_markers()
             .then_some(plaincall::call::Unclosed::Run),
