@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{MODEL, scene, two_notes};
 use crate::run::pseudo_terminal::{Options, Terminal};
-use crate::run::scene::{Scene, call, pause};
+use crate::run::scene::{Scene, call, pause, wait_until};
 
 const TOOLS: [&str; 4] = ["--model", MODEL, "--tools", "tools.toml"];
 
@@ -279,6 +279,8 @@ fn a_tool_that_does_not_end_delays_nothing() {
     let terminal = chat(&scene, &[]);
     terminal.type_keys("Stay!\r");
     terminal.wait_for("1 running");
+    // Only then does it ignore signals.
+    wait_until("the tool stays", || scene.path("waiting").exists());
     terminal.type_keys("\u{3}");
     terminal.wait_for("Ctrl-C again to exit immediately");
     // Two signals in quick succession count as one.
