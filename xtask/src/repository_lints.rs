@@ -18,7 +18,7 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 13_720),
+    ("agent", 14_020),
     ("call", 28_750),
     ("cli", 20_900),
     ("config", 4_300),

@@ -15,7 +15,7 @@ use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, RunEvent, Tool, Too
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::agent_loop::AgentStream;
+use crate::agent_run::AgentStream;
 use crate::answer::{AgentError, AgentErrorKind, Answer};
 use crate::conversation::Conversation;
 use crate::given::GivenMessage;
@@ -200,7 +200,7 @@ impl Agent {
         }
         let system = settings.system_message(&dialect)?;
         let mut talk = Conversation::new(Arc::clone(settings), run, dialect, system);
-        talk.history.set_examples(&shown.messages);
+        talk.agent_loop.set_examples(&shown.messages);
         talk.submissions = submissions;
         Ok(talk)
     }

@@ -1,108 +1,68 @@
-//! The agent loop: runs calls while the model writes them and returns results until the model answers.
+//! The agent loop: asks a model until it answers (`spec/agent.md` 1 to 5).
+//!
+//! An [`AgentLoop`] has no clock, no tasks and no I/O. It takes questions, replies and results, and returns requests, questions to
+//! the user and the answer. A conversation drives it on one machine, and an engine for durable runs on many.
 
-mod request;
-mod turn;
-mod validation;
+mod evaluation;
+mod history;
+mod repeats;
+mod turned;
 
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use futures_core::Stream;
-use plaincall::Stop;
-use plaincall::call::answer::AnswerSchema;
-use tokio::select;
-use tokio::sync::mpsc::Sender;
-use tokio_util::sync::CancellationToken;
+use plaincall::call::few_shot::FewShotMessage;
+use plaincall::call::{PromptTextBuilder, Untrusted, answer::AnswerSchema};
+use plaincall::syntax::DialectError;
+use plaincall::{CallResult, Dialect, Run, Stop, Toolbox, events::Author};
 
-use crate::agent_loop::turn::{Bounds, NextTurn, Turned};
-use crate::agent_loop::validation::{Failures, SameResults};
+use crate::agent_loop::history::History;
+use crate::agent_loop::repeats::{Failures, SameResults};
 use crate::answer::{AgentError, AgentErrorKind, Answer};
 use crate::budget::Budget;
-use crate::conversation::Conversation;
-use crate::event::AgentEvent;
-use crate::flow::Flow;
-use crate::limits::AgentLimits;
-use crate::model::Usage;
+use crate::limits::{AgentLimits, OnNoToolCall};
+use crate::model::{Message, ModelRequest, Usage};
+pub use turned::{ReadReply, Turned};
 
-/// A running question: a stream of events, and then the [answer](Self::answer). Dropping it cancels everything.
-pub struct AgentStream<'c> {
-    flow: Flow<'c, AgentEvent, Result<Answer, AgentError>>,
-    cancel: CancellationToken,
-}
+/// Below this many tokens, the overhead of messages distorts the count.
+const FEW_TOKENS: u64 = 200;
+/// Bytes per token before the server has reported usage.
+const BYTES_PER_TOKEN: f64 = 4.0;
+/// The share of the context that is reserved for a reply without a length limit: one in this many.
+const FOR_REPLY: u64 = 8;
+/// The share of the conversation that is shortened when the server reports that it is too long: one in this many.
+const SHORTER_BY: u64 = 4;
 
-impl<'c> AgentStream<'c> {
-    /// Without a question, the model continues.
-    pub(crate) fn new(talk: &'c mut Conversation, question: Option<Question>) -> Self {
-        Self::of(
-            |out, cancel| async move { AgentRun::new(talk, out, cancel).ended(question).await },
-        )
-    }
-
-    /// Runs a question in a conversation that ends with it.
-    pub(crate) fn alone(mut talk: Conversation, question: String) -> Self {
-        Self::of(|out, cancel| async move {
-            let work = AgentRun::new(&mut talk, out, cancel);
-            let ended = work.ended(Some((question, None))).await;
-            // An error of the cleanup does not change the answer.
-            let _ = talk.close().await;
-            ended
-        })
-    }
-
-    fn of<F>(work: impl FnOnce(Sender<AgentEvent>, CancellationToken) -> F) -> Self
-    where
-        F: Future<Output = Result<Answer, AgentError>> + Send + 'c,
-    {
-        let cancel = CancellationToken::new();
-        Self {
-            flow: Flow::new(|out| work(out, cancel.clone())),
-            cancel,
-        }
-    }
-
-    /// Returns the next event; `None` after the last. Cancel safe.
-    pub async fn next(&mut self) -> Option<AgentEvent> {
-        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
-    }
-
-    /// Returns a token that cancels the request to the model, the tools and questions to the user. It takes effect when the
-    /// stream is polled. The conversation keeps what was done.
-    pub fn cancellation(&self) -> CancellationToken {
-        self.cancel.clone()
-    }
-
-    /// Waits for the answer, and discards the remaining events.
-    ///
-    /// # Errors
-    /// See [`Conversation::ask`].
-    pub async fn answer(mut self) -> Result<Answer, AgentError> {
-        while self.next().await.is_some() {}
-        let end = self.flow.end;
-        end.unwrap_or_else(|| Err(AgentErrorKind::Cancelled.into()))
-    }
-}
-
-impl Stream for AgentStream<'_> {
-    type Item = AgentEvent;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
-        Pin::new(&mut self.flow).poll_next(context)
-    }
-}
-
-/// A question, and the schema of its answer.
-type Question = (String, Option<AnswerSchema>);
-
-/// The state of a running question.
-struct AgentRun<'c> {
-    talk: &'c mut Conversation,
-    out: Sender<AgentEvent>,
-    bounds: Bounds,
-    limits: AgentLimits,
-    budget: Arc<Budget>,
+/// The agent loop of a conversation.
+///
+/// A question begins with [`ask`](Self::ask), or with [`resume`](Self::resume) without new words. Then, until there is an answer or
+/// an error: [`begin_turn`](Self::begin_turn) and [`request`](Self::request), and with the reply and its results
+/// [`add_turn`](Self::add_turn) and [`evaluate`](Self::evaluate). After each, carry out the
+/// [effects](Self::take_effects), also after an error.
+#[derive(Debug)]
+pub struct AgentLoop {
+    pub(crate) tools: Toolbox,
+    pub(crate) dialect: Dialect,
+    pub(crate) limits: AgentLimits,
+    on_no_tool_call: OnNoToolCall,
+    pub(crate) history: History,
+    /// Bytes per token, learned from the usage that the server reports.
+    bytes_per_token: f64,
+    /// Whether the conversation was resumed, and the model has not replied since. Its messages without a reply may be asked
+    /// again.
+    pub(crate) is_resumed: bool,
+    pub(crate) budget: Arc<Budget>,
+    /// The schema of the answer to the current question.
+    schema: Option<AnswerSchema>,
     partial_text: String,
+    /// The size of the last request, in bytes.
+    sent: u64,
+    counts: Counts,
+    effects: Vec<Effect>,
+}
+
+/// The counters of a question, beside its budget.
+#[derive(Debug, Default)]
+struct Counts {
     /// The number of turns in a row with rejected calls and none that succeeded.
     wrong: u32,
     reminders: u32,
@@ -114,115 +74,292 @@ struct AgentRun<'c> {
     same_results: SameResults,
 }
 
-impl<'c> AgentRun<'c> {
-    fn new(talk: &'c mut Conversation, out: Sender<AgentEvent>, cancel: CancellationToken) -> Self {
-        let limits = talk.limits;
-        let budget = talk.budget.clone();
-        let budget = budget.unwrap_or_else(|| Budget::new(limits, None));
-        let deadline = budget.deadline;
+/// The next step after a turn.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Next {
+    /// The model is asked again.
+    Request,
+    /// The user is asked this. The answer is the next [question](AgentLoop::add_question).
+    AskUser(String),
+    /// The question is answered.
+    Answer(Box<Answer>),
+}
+
+/// An addition to the conversation, which the driver records or shows.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Effect {
+    /// The model receives an untrusted text, which the run observes.
+    Untrusted {
+        /// The name of the text.
+        name: String,
+        /// The text.
+        text: String,
+    },
+    /// The model receives a message.
+    Message {
+        /// Its author.
+        author: Author,
+        /// Its text.
+        text: Arc<str>,
+    },
+    /// Results were shortened.
+    Shortened {
+        /// The number of results.
+        results: usize,
+        /// The number of removed bytes.
+        bytes: u64,
+    },
+}
+
+/// The questions of the agent loop to the run of its conversation.
+pub trait RunQueries {
+    /// See [`Run::is_quotation`].
+    fn is_quotation(&self, reply: &str) -> bool;
+    /// See [`Run::is_mentioned`].
+    fn is_mentioned(&self, name: &str) -> bool;
+    /// See [`Run::shortened`].
+    fn shortened(&self, result: &CallResult, limit: usize) -> Option<CallResult>;
+}
+
+impl RunQueries for Run {
+    fn is_quotation(&self, reply: &str) -> bool {
+        Self::is_quotation(self, reply)
+    }
+
+    fn is_mentioned(&self, name: &str) -> bool {
+        Self::is_mentioned(self, name)
+    }
+
+    fn shortened(&self, result: &CallResult, limit: usize) -> Option<CallResult> {
+        Self::shortened(self, result, limit)
+    }
+}
+
+impl AgentLoop {
+    /// Creates the loop of a new conversation. `system` is the [system message](crate::Agent) with the tools.
+    pub fn new(tools: Toolbox, dialect: Dialect, system: String, limits: AgentLimits) -> Self {
         Self {
-            talk,
-            out,
-            bounds: Bounds { cancel, deadline },
+            tools,
+            history: History::new(dialect.clone(), system),
+            dialect,
             limits,
-            budget,
+            on_no_tool_call: OnNoToolCall::default(),
+            bytes_per_token: BYTES_PER_TOKEN,
+            is_resumed: false,
+            budget: Budget::new(limits),
+            schema: None,
             partial_text: String::new(),
-            wrong: 0,
-            reminders: 0,
-            mismatches: 0,
-            truncated: 0,
-            failures: Failures::default(),
-            same_results: SameResults::default(),
+            sent: 0,
+            counts: Counts::default(),
+            effects: Vec::new(),
         }
     }
 
-    async fn emit(&self, event: AgentEvent) {
-        // It fails only if the stream was dropped, and then this is not polled either.
-        let _ = self.out.send(event).await;
+    /// Sets what a reply without a call means.
+    pub fn on_no_tool_call(mut self, meaning: OnNoToolCall) -> Self {
+        self.on_no_tool_call = meaning;
+        self
     }
 
-    async fn ended(mut self, question: Option<Question>) -> Result<Answer, AgentError> {
-        let ended = self.answer(question).await;
-        ended.map_err(|kind| AgentError {
+    /// Shows examples before the conversation. They are not part of it.
+    pub fn set_examples(&mut self, messages: &[FewShotMessage]) {
+        self.history.set_examples(messages);
+    }
+
+    /// Returns the messages as the model would read them now.
+    pub fn messages(&self) -> Arc<[Message]> {
+        self.history.messages()
+    }
+
+    /// Begins a question with the given limits.
+    pub(crate) fn begin(&mut self, budget: Arc<Budget>) {
+        self.budget = budget;
+        self.partial_text.clear();
+        self.counts = Counts::default();
+    }
+
+    /// Returns the number of calls that the current question may still have.
+    pub fn calls_left(&self) -> u32 {
+        self.budget.calls_left()
+    }
+
+    /// Returns the additions to the conversation since the last call, in order.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Returns the error of the current question.
+    pub fn error(&mut self, kind: AgentErrorKind) -> AgentError {
+        AgentError {
             kind,
             progress: Box::new(self.budget.used()),
-            partial_text: self.partial_text,
-        })
-    }
-
-    async fn answer(&mut self, question: Option<Question>) -> Result<Answer, AgentErrorKind> {
-        self.catch_up(question.is_none()).await?;
-        if let Some(submissions) = &self.talk.submissions {
-            submissions.begin(&self.budget);
-        }
-        if let Some((question, schema)) = question {
-            self.talk.add_question(&question);
-            self.talk.set_answer_schema(schema);
-        } else if !self.talk.history.awaits_reply() {
-            // Servers reject a conversation that ends with the model's message, or continue that message.
-            self.send_message("Continue.\n".to_owned()).await;
-        }
-        loop {
-            self.budget.begin_turn()?;
-            let number = self.talk.turns();
-            self.emit(AgentEvent::TurnBegin { turn: number }).await;
-            let (reply, sent) = match self.request().await {
-                Ok(begun) => begun,
-                Err(kind) => {
-                    self.budget.abandon_turn();
-                    return Err(kind);
-                }
-            };
-            let turned = self.turn(NextTurn::Begun(reply)).await?;
-            self.count(&turned, sent);
-            self.emit(AgentEvent::TurnEnd {
-                turn: number,
-                finish: turned.finish.clone(),
-                usage: turned.usage,
-            })
-            .await;
-            if let Some(answer) = self.evaluate(turned).await? {
-                return Ok(answer);
-            }
+            partial_text: std::mem::take(&mut self.partial_text),
         }
     }
 
-    /// Records the end of a turn that was dropped or interrupted. Interrupted subagents continue first, or are cancelled.
-    async fn catch_up(&mut self, continues: bool) -> Result<(), AgentErrorKind> {
-        if let Some(submitted) = self.talk.interrupted.take() {
-            let turned = self.turn(NextTurn::Interrupted {
-                submitted,
-                continues,
-            });
-            let turned = turned.await?;
-            if let Some(failure) = turned.results.log_failure() {
-                return Err(AgentErrorKind::Log(failure.into()));
-            }
-            if let Some(end) = turned.end {
-                return Err(end);
-            }
+    /// Adds a question of the user.
+    pub fn add_question(&mut self, text: &str) {
+        if text.trim().is_empty() {
+            // Servers reject empty messages.
+            self.add_message(Author::User, "(empty message)\n".into());
+        } else {
+            self.add_untrusted("the user", None, text);
         }
-        if self.talk.recorded < self.talk.opened {
-            let results = select! {
-                biased;
-                kind = self.bounds.over() => return Err(kind),
-                results = self.talk.run.last_results() => results,
-            };
-            // Discard the events of that turn.
-            while self.talk.run.try_event().is_some() {}
-            let written = std::mem::take(&mut self.talk.written);
-            let added = self.talk.add_turn(written, results.into_iter().collect());
-            added.map_err(AgentErrorKind::Dialect)?;
-        }
-        Ok(())
     }
 
-    fn count(&mut self, turned: &Turned, sent: u64) {
+    /// Sets the schema of the next answer, and adds its text to the question.
+    pub(crate) fn set_schema(&mut self, schema: Option<AnswerSchema>) {
+        // The dialect was checked when the agent was built.
+        let text = schema.as_ref().and_then(|it| it.prompt(&self.dialect).ok());
+        if let Some(text) = text {
+            self.add_message(Author::Program, text.into_text().into());
+        }
+        self.schema = schema;
+    }
+
+    /// Lets the model continue without a question.
+    pub fn resume(&mut self) {
+        // Servers reject a conversation that ends with the model's message, or continue that message.
+        if !self.history.awaits_reply() {
+            self.add_message(Author::Program, "Continue.\n".into());
+        }
+    }
+
+    /// Adds untrusted text, optionally with a heading.
+    pub(crate) fn add_untrusted(&mut self, name: &str, heading: Option<&str>, text: &str) {
+        self.effects.push(Effect::Untrusted {
+            name: name.to_owned(),
+            text: text.to_owned(),
+        });
+        // The dialect was checked when the agent was built.
+        let Ok(mut prompt_text) = PromptTextBuilder::new(std::slice::from_ref(&self.dialect))
+        else {
+            return;
+        };
+        if let Some(heading) = heading {
+            prompt_text
+                .trusted("The user provided ")
+                .untrusted(&Untrusted::new(heading))
+                .trusted(":\n\n");
+        }
+        prompt_text.untrusted(&Untrusted::new(text));
+        self.add_message(Author::User, prompt_text.finish().into_text().into());
+    }
+
+    pub(crate) fn add_message(&mut self, author: Author, text: Arc<str>) {
+        if self.is_resumed && self.history.has_unanswered(&text) {
+            return;
+        }
+        self.history.add_message(Arc::clone(&text));
+        self.effects.push(Effect::Message { author, text });
+    }
+
+    /// Adds a reply and its results as the model reads them.
+    ///
+    /// # Errors
+    /// Returns an error if the dialect is invalid.
+    pub fn add_turn(
+        &mut self,
+        written: String,
+        results: Vec<CallResult>,
+    ) -> Result<(), DialectError> {
+        self.is_resumed = false;
+        self.history.reply(written);
+        self.history.results(results)
+    }
+
+    /// Forgets what was learned about the model, for another one. Its context may be larger, so nothing is shortened.
+    pub(crate) fn forget_model(&mut self) {
+        self.bytes_per_token = BYTES_PER_TOKEN;
+        // The dialect was checked when the agent was built.
+        let _ = self.history.restore();
+    }
+
+    /// Counts a reply that is about to begin.
+    ///
+    /// # Errors
+    /// Returns an error if a limit is reached.
+    pub fn begin_turn(&mut self) -> Result<(), AgentErrorKind> {
+        self.budget.begin_turn()
+    }
+
+    /// Takes back a reply that did not begin.
+    pub fn abandon_turn(&mut self) {
+        self.budget.abandon_turn();
+    }
+
+    /// Returns the next request, with a conversation that fits the context window, if that is known.
+    ///
+    /// # Errors
+    /// Returns an error if it does not fit.
+    pub fn request(&mut self, run: &impl RunQueries) -> Result<ModelRequest, AgentErrorKind> {
+        if let Some(context) = self.limits.context {
+            let for_reply = self.limits.reply_tokens.map(u64::from);
+            let room = context.saturating_sub(for_reply.unwrap_or(context / FOR_REPLY));
+            let most = self.bytes(room);
+            let bytes = self.history.bytes();
+            if bytes > most {
+                // More than needed, so that later turns do not invalidate the cache of the server each time.
+                self.shorten(run, bytes - most / 4 * 3, bytes - most)?;
+            }
+            if self.tokens(self.history.bytes()) > context {
+                return Err(AgentErrorKind::TooLong);
+            }
+        }
+        Ok(self.unchecked_request())
+    }
+
+    /// Returns the next request after the server has refused one as too long.
+    ///
+    /// # Errors
+    /// Returns an error if no result is left to shorten.
+    pub fn shorter_request(
+        &mut self,
+        run: &impl RunQueries,
+    ) -> Result<ModelRequest, AgentErrorKind> {
+        let bytes = self.history.bytes() / SHORTER_BY;
+        if self.shorten(run, bytes, bytes)? {
+            Ok(self.unchecked_request())
+        } else {
+            Err(AgentErrorKind::TooLong)
+        }
+    }
+
+    fn unchecked_request(&mut self) -> ModelRequest {
+        self.sent = self.history.bytes();
+        let mut request = ModelRequest::new(self.history.messages());
+        // At most the rest of the token limit.
+        let left = self.budget.tokens_left();
+        let left = left.map(|left| u32::try_from(left).unwrap_or(u32::MAX));
+        request.max_tokens = [self.limits.reply_tokens, left].into_iter().flatten().min();
+        request
+    }
+
+    /// Shortens the oldest large results. Returns whether any was shortened.
+    fn shorten(
+        &mut self,
+        run: &impl RunQueries,
+        bytes: u64,
+        at_least: u64,
+    ) -> Result<bool, AgentErrorKind> {
+        let shorten = |result: &CallResult, limit| run.shortened(result, limit);
+        let shortened = self.history.shorten(bytes, at_least, shorten);
+        let shortened = shortened.map_err(AgentErrorKind::Dialect)?;
+        let (results, bytes) = (shortened.results, shortened.bytes);
+        if results > 0 {
+            self.effects.push(Effect::Shortened { results, bytes });
+        }
+        Ok(results > 0)
+    }
+
+    fn count(&mut self, turned: &Turned) {
         let written = turned.written.len() as u64;
-        let estimate = Usage::new(self.talk.tokens(sent), self.talk.tokens(written));
+        let estimate = Usage::new(self.tokens(self.sent), self.tokens(written));
         let counted = turned.usage.unwrap_or_default();
         if turned.finish.stop != Stop::Broken {
-            self.talk.learn(sent, counted);
+            self.learn(self.sent, counted);
         }
         let mut cost = counted;
         let mut is_estimated = false;
@@ -245,5 +382,31 @@ impl<'c> AgentRun<'c> {
             used.unclosed += turned.unclosed();
         });
         self.partial_text.clone_from(&turned.read.text);
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "they are estimates of something far below the limits of the types"
+)]
+impl AgentLoop {
+    /// Estimates the tokens of a text.
+    fn tokens(&self, bytes: u64) -> u64 {
+        (bytes as f64 / self.bytes_per_token).ceil() as u64
+    }
+
+    fn bytes(&self, tokens: u64) -> u64 {
+        (tokens as f64 * self.bytes_per_token) as u64
+    }
+
+    /// Learns from the usage that the server reports. Small counts are ignored. Servers that omit cached tokens must not
+    /// make the conversation look shorter than it is.
+    fn learn(&mut self, bytes: u64, usage: Usage) {
+        if usage.input >= FEW_TOKENS {
+            let counted = bytes as f64 / usage.input as f64;
+            self.bytes_per_token = counted.clamp(1.0, BYTES_PER_TOKEN);
+        }
     }
 }

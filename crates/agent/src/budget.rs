@@ -15,23 +15,37 @@ const FAR_AWAY: Duration = Duration::from_hours(24 * 365);
 #[derive(Debug)]
 pub(crate) struct Budget {
     limits: AgentLimits,
-    pub(crate) deadline: Instant,
+    deadline: Option<Instant>,
     used: Mutex<Progress>,
     parent: Option<Arc<Self>>,
 }
 
 impl Budget {
-    pub(crate) fn new(limits: AgentLimits, parent: Option<Arc<Self>>) -> Arc<Self> {
-        let now = Instant::now();
-        let deadline = now.checked_add(limits.time).unwrap_or(now + FAR_AWAY);
+    /// Creates a budget without a time limit.
+    pub(crate) fn new(limits: AgentLimits) -> Arc<Self> {
         Arc::new(Self {
             limits,
-            deadline: parent
-                .as_ref()
-                .map_or(deadline, |parent| parent.deadline.min(deadline)),
+            deadline: None,
+            used: Mutex::default(),
+            parent: None,
+        })
+    }
+
+    /// Creates a budget whose time begins now.
+    pub(crate) fn timed(limits: AgentLimits, parent: Option<Arc<Self>>) -> Arc<Self> {
+        let now = Instant::now();
+        let own = now.checked_add(limits.time).unwrap_or(now + FAR_AWAY);
+        let deadline = parent.as_ref().and_then(|parent| parent.deadline);
+        Arc::new(Self {
+            limits,
+            deadline: Some(deadline.map_or(own, |parent| parent.min(own))),
             used: Mutex::default(),
             parent,
         })
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline.unwrap_or_else(|| Instant::now() + FAR_AWAY)
     }
 
     /// Returns what was used, including by subagents.

@@ -43,7 +43,8 @@ impl Conversation {
     /// Adds a message. Nothing runs.
     pub(crate) fn add_given(&mut self, given: &GivenMessage) -> Result<(), DialectError> {
         if !given.is_of_model {
-            self.write_untrusted("the user", None, &given.text);
+            self.agent_loop.add_untrusted("the user", None, &given.text);
+            self.carry_out();
             return Ok(());
         }
         let text = TurnPart::Claimed(Untrusted::new(given.text.as_str()));
@@ -57,8 +58,8 @@ impl Conversation {
         let parts: Vec<TurnPart<'_>> = [text].into_iter().chain(calls).collect();
         let toolbox = self.tools();
         let find = |name: &str| toolbox.find(name).map(|(_, tool)| tool);
-        let written = history(&parts, &self.dialect, find)?.into_text();
-        self.history.reply(written);
+        let written = history(&parts, self.dialect(), find)?.into_text();
+        self.agent_loop.history.reply(written);
         let mut ended = Vec::new();
         for (name, call) in &given.calls {
             let output = call.result.as_deref().unwrap_or_default();
@@ -69,8 +70,8 @@ impl Conversation {
             ended.push(result.status(Status::Ok).output(output));
         }
         if !ended.is_empty() {
-            let text = results(&ended, &self.dialect)?.into_text();
-            self.history.add_message(text.into());
+            let text = results(&ended, self.dialect())?.into_text();
+            self.agent_loop.history.add_message(text.into());
         }
         Ok(())
     }

@@ -54,7 +54,8 @@ compile_error!(
 );
 
 mod agent;
-mod agent_loop;
+pub mod agent_loop;
+mod agent_run;
 mod answer;
 mod budget;
 #[cfg(all(feature = "builtin", unix))]
@@ -64,7 +65,6 @@ mod event;
 mod flow;
 mod given;
 mod grammar;
-mod history;
 mod limits;
 #[cfg(feature = "mcp")]
 pub mod mcp;
@@ -76,7 +76,7 @@ mod text;
 mod user;
 
 pub use agent::{Agent, AgentBuilder};
-pub use agent_loop::AgentStream;
+pub use agent_run::AgentStream;
 pub use answer::{AgentError, AgentErrorKind, Answer, Progress};
 pub use conversation::Conversation;
 pub use event::AgentEvent;

@@ -23,7 +23,9 @@ impl Conversation {
         for event in past {
             match event {
                 RunEvent::Message(message) => {
-                    self.history.add_message(Arc::clone(&message.text));
+                    self.agent_loop
+                        .history
+                        .add_message(Arc::clone(&message.text));
                 }
                 RunEvent::Turn(_) => {
                     self.opened += 1;
@@ -60,7 +62,7 @@ impl Conversation {
             }
             self.add_turn(text(&mut written), results.into_iter().collect())?;
         }
-        self.is_resumed = !past.is_empty();
+        self.agent_loop.is_resumed = !past.is_empty();
         Ok(())
     }
 
@@ -96,14 +98,15 @@ impl Conversation {
             names => names,
         };
         // The dialect was checked when the agent was built.
-        let Ok(mut text) = PromptTextBuilder::new(std::slice::from_ref(&self.dialect)) else {
+        let Ok(mut text) = PromptTextBuilder::new(std::slice::from_ref(self.dialect())) else {
             return;
         };
         text.trusted(GONE).untrusted(&Untrusted::new(names));
         let text = text.finish().into_text();
         // A turn that continues gets no message.
         if self.interrupted.is_none() && before.is_none_or(|before| *before != *text) {
-            self.add_message(Author::Program, text.into());
+            self.agent_loop.add_message(Author::Program, text.into());
+            self.carry_out();
         }
     }
 }

@@ -24,7 +24,7 @@ use tokio::select;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::agent::Agent;
-use crate::agent_loop::AgentStream;
+use crate::agent_run::AgentStream;
 use crate::answer::{AgentError, AgentErrorKind};
 use crate::budget::Budget;
 use crate::conversation::Conversation;
@@ -368,7 +368,7 @@ impl Link {
     /// Gives a subagent its task.
     async fn run(&self, agent: &Agent, task: &str, context: &Context) -> Result<String, BoxError> {
         let parent = self.family.budget_of(context.call()).await;
-        let budget = Budget::new(agent.settings.limits, Some(parent));
+        let budget = Budget::timed(agent.settings.limits, Some(parent));
         let own = self.conversation(agent, context.call(), budget)?;
         let asking = AgentStream::alone(own, task.to_owned());
         let stop = asking.cancellation();

@@ -4,15 +4,16 @@ use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use plaincall::call::{CallError, MissingEnd, ReplyItem, ToolCall};
-use plaincall::{CallResult, Run, RunEvent, Status, Stop, Toolbox, Turn, TurnEvent, TurnResults};
+use plaincall::call::ReplyItem;
+use plaincall::{Run, RunEvent, Stop, Toolbox, Turn, TurnEvent};
 use tokio::select;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent_loop::AgentRun;
-use crate::agent_loop::request::Begun;
+use crate::agent_loop::{ReadReply, Turned};
+use crate::agent_run::AgentRun;
+use crate::agent_run::request::Begun;
 use crate::answer::AgentErrorKind;
 use crate::budget::Budget;
 use crate::conversation::Conversation;
@@ -27,31 +28,16 @@ const LONGEST: usize = 64 << 20;
 /// The maximum length of the part of a reply that is read after it has too many calls, in bytes.
 const AFTER_CALLS: usize = 64 << 10;
 
-pub(super) struct Turned {
-    pub(super) written: String,
-    /// The tokens of the reply, if the server reports them.
-    pub(super) usage: Option<Usage>,
-    pub(super) read: Read,
-    pub(super) results: TurnResults,
-    pub(super) finish: Finish,
-    /// The error that ends the agent run after this turn.
-    pub(super) end: Option<AgentErrorKind>,
-}
-
+/// The reply that is read.
 #[derive(Default)]
-pub(super) struct Read {
-    /// The text outside calls, without invented results.
-    pub(super) text: String,
-    /// The calls that were fully parsed, by index, in order.
-    calls: Vec<(u32, Arc<ToolCall>)>,
+struct Reading {
+    read: ReadReply,
     /// The number of calls of the reply that have begun.
     begun: u32,
     /// The length of the reply, in bytes, when it had too many calls.
     length_within: Option<usize>,
     /// The calls of subagents.
     submitted: HashSet<u32>,
-    /// The tool that finished the agent run, and its full output.
-    pub(super) finished: Option<(Arc<str>, Arc<str>)>,
 }
 
 /// The turn to read.
@@ -65,35 +51,13 @@ pub(super) enum NextTurn {
     },
 }
 
-impl Turned {
-    /// The call with this index, if it was fully parsed.
-    pub(super) fn call(&self, index: u32) -> Option<&ToolCall> {
-        let calls = &self.read.calls;
-        let found = calls.binary_search_by_key(&index, |(index, _)| *index);
-        calls.get(found.ok()?).map(|(_, call)| &**call)
-    }
-
-    pub(super) fn unclosed(&self) -> u32 {
-        let is_unclosed = |one: &&CallResult| {
-            use MissingEnd::{EndedByNextCall, NoEndMarker};
-            let error = one.call_error.as_deref();
-            matches!(
-                error,
-                Some(CallError::NotClosed {
-                    why: NoEndMarker | EndedByNextCall,
-                    ..
-                })
-            )
-        };
-        let count = self.results.iter().filter(is_unclosed).count();
-        u32::try_from(count).unwrap_or(u32::MAX)
-    }
-}
-
-impl Read {
+impl Reading {
     /// Handles an event of the turn, and returns the event for the stream.
     fn take(&mut self, event: TurnEvent, toolbox: &Toolbox, turn: &Turn<'_>) -> Option<AgentEvent> {
         let number = |call: usize| turn.call_of(call).unwrap_or(u32::MAX);
+        if let TurnEvent::Reply(item) = &event {
+            self.read.item(item, number);
+        }
         Some(match event {
             TurnEvent::Run(event) => {
                 if let RunEvent::Call(appeared) = &event {
@@ -103,20 +67,11 @@ impl Read {
                 } else if let RunEvent::Result(result) = &event
                     && !self.submitted.contains(&result.call)
                 {
-                    let tool = toolbox.get(&result.name);
-                    if result.status == Status::Ok
-                        && tool.is_some_and(|tool| tool.policy().finishes)
-                    {
-                        let output = result.output.clone().unwrap_or_default();
-                        self.finished = Some((Arc::clone(&result.name), output));
-                    }
+                    self.read.result(result, toolbox);
                 }
                 AgentEvent::Run(Box::new(event))
             }
-            TurnEvent::Reply(ReplyItem::Text(text)) => {
-                self.text.push_str(&text);
-                AgentEvent::Text(text.into_owned())
-            }
+            TurnEvent::Reply(ReplyItem::Text(text)) => AgentEvent::Text(text.into_owned()),
             TurnEvent::Reply(ReplyItem::Reasoning(text)) => {
                 AgentEvent::Reasoning(text.into_owned())
             }
@@ -137,10 +92,6 @@ impl Read {
                 pointer,
                 text: text.into_owned(),
             },
-            TurnEvent::Reply(ReplyItem::Call(read)) => {
-                self.calls.push((number(read.call.index), read.call));
-                return None;
-            }
             _ => return None,
         })
     }
@@ -206,8 +157,9 @@ impl Bounds {
 impl AgentRun<'_> {
     /// Reads a reply and runs its calls. They are cancelled at the deadline, and if the reply fails midway.
     pub(super) async fn turn(&mut self, next: NextTurn) -> Result<Turned, AgentErrorKind> {
-        let calls_left = self.budget.calls_left();
+        let calls_left = self.talk.agent_loop.calls_left();
         let Conversation {
+            agent_loop,
             run,
             written,
             opened,
@@ -215,28 +167,28 @@ impl AgentRun<'_> {
             submissions,
             ..
         } = &mut *self.talk;
-        let mut read = Read::default();
+        let mut reading = Reading::default();
         let (mut usage, mut finish, mut end, mut is_over) = (None, None, None, false);
         // Dropped when reading ends, because it holds the request to the server.
-        let mut reading = None;
+        let mut paced = None;
         let mut turn = match next {
             NextTurn::Begun(begun) => {
                 *opened += 1;
-                reading = Some(PacedReply::new(begun));
+                paced = Some(PacedReply::new(begun));
                 run.turn_of(calls_left)
             }
             NextTurn::Interrupted {
                 submitted,
                 continues,
             } => {
-                read.submitted = submitted;
+                reading.submitted = submitted;
                 finish = Some(Finish::new(Stop::Broken));
                 let submissions = submissions.as_ref().filter(|_| continues);
-                resume(run, submissions, &self.budget)
+                resume(run, submissions, &agent_loop.budget)
             }
         };
         loop {
-            let next = async { reading.as_mut()?.next().await };
+            let next = async { paced.as_mut()?.next().await };
             let message = async { submissions.as_mut()?.next().await };
             let ended: Result<Finish, AgentErrorKind> = select! {
                 biased;
@@ -249,7 +201,7 @@ impl AgentRun<'_> {
                     let Some(event) = event else {
                         break;
                     };
-                    if let Some(event) = read.take(event, &settings.tools, &turn) {
+                    if let Some(event) = reading.take(event, &settings.tools, &turn) {
                         // It fails only if the stream was dropped, and then this is not polled either.
                         let _ = self.out.send(event).await;
                     }
@@ -267,12 +219,12 @@ impl AgentRun<'_> {
                         written.push_str(&text);
                         if written.len() > LONGEST {
                             Err(too_long())
-                        } else if read.is_endless(calls_left, written.len()) {
+                        } else if reading.is_endless(calls_left, written.len()) {
                             // The agent run ends after this reply anyway.
                             Err(AgentErrorKind::Calls)
                         } else {
-                            if let Some(reading) = &mut reading {
-                                reading.fed(text.len(), &turn);
+                            if let Some(paced) = &mut paced {
+                                paced.fed(text.len(), &turn);
                             }
                             continue;
                         }
@@ -287,17 +239,16 @@ impl AgentRun<'_> {
                 },
             };
             let ended = ended.unwrap_or_else(|kind| broken(&mut end, kind));
-            reading = None;
+            paced = None;
             turn.set_usage(usage);
             turn.end(finish.get_or_insert(ended).stop);
         }
         let finish = finish.unwrap_or(Finish::new(Stop::Broken));
         let results = turn.finish(finish.stop).await;
-        read.finished = read.finished.take().filter(|_| results.is_last());
         let turned = Turned {
             written: std::mem::take(&mut self.talk.written),
             usage,
-            read,
+            read: reading.read,
             results,
             finish,
             end,
@@ -342,7 +293,7 @@ fn broken(end: &mut Option<AgentErrorKind>, kind: AgentErrorKind) -> Finish {
     Finish::new(Stop::Broken)
 }
 
-impl Read {
+impl Reading {
     /// Returns whether the reply has too many calls, and continues after them.
     fn is_endless(&mut self, calls_left: u32, length: usize) -> bool {
         if self.begun <= calls_left {
