@@ -9,7 +9,7 @@ use crate::workspace::{files, name_below, read};
 
 const README: &str = "README.md";
 /// The maximum number of lines of the README, so that it can be read in a minute.
-const MAX_LINES: usize = 150;
+const MAX_LINES: usize = 135;
 /// The page with the complete programs. Its tests compile them.
 const PROGRAMS: &str = "docs/agents-in-rust.md";
 const DIFFERENCES: &str = "docs/coming-from.md";
