@@ -24,7 +24,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("config", 4_300),
     ("gateway", 16_750),
     ("http", 970),
-    ("plaincall", 14_260),
+    ("plaincall", 13_750),
     ("plan", 2_550),
     ("probe", 4_580),
     ("report", 2_265),

@@ -1,6 +1,5 @@
 //! Runs a tool once, within its time limit.
 
-use std::fmt::Write as _;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,7 +112,7 @@ impl Attempt {
 }
 
 impl Ended {
-    fn new(outcome: Outcome, output: Option<String>, error: Option<String>) -> Self {
+    pub(crate) fn new(outcome: Outcome, output: Option<String>, error: Option<String>) -> Self {
         Self {
             outcome,
             output: output.map(Arc::from),
@@ -169,32 +168,19 @@ impl Ended {
         )
     }
 
-    /// The gate reports that the interrupted call completed.
-    pub(crate) fn confirmed_done(output: String) -> Self {
-        Self {
-            note: Some(
-                "the run was interrupted while the call was running; a user confirmed that it completed"
-                    .into(),
-            ),
-            ..Self::new(Outcome::Ok, Some(output), None)
-        }
-    }
-
-    /// The gate reports that the interrupted call did not complete.
-    pub(crate) fn confirmed_not_done(reason: String) -> Self {
-        Self {
-            note: Some("the run was interrupted while the call was running; a user confirmed that it did not complete".into()),
-            ..Self::new(Outcome::Error, None, Some(reason))
-        }
+    /// A user reports the end of an interrupted call.
+    pub(crate) fn confirmed(mut self, what: &str) -> Self {
+        let interrupted = "the run was interrupted while the call was running";
+        self.note = Some(format!("{interrupted}; a user confirmed that it {what}").into());
+        self
     }
 
     pub(crate) fn unknown(error: Option<&BoxError>) -> Self {
-        let mut message =
-            "the run was interrupted while the call was running, so its outcome is unknown"
-                .to_owned();
-        if let Some(error) = error {
-            let _ = write!(message, " ({error})");
-        }
+        let error = error.map(|error| format!(" ({error})"));
+        let error = error.unwrap_or_default();
+        let message = format!(
+            "the run was interrupted while the call was running, so its outcome is unknown{error}"
+        );
         Self::new(Outcome::Unknown, None, Some(message))
     }
 }

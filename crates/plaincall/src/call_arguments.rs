@@ -200,13 +200,11 @@ impl<'d> Deserialize<'d> for ArgumentTexts {
     }
 }
 
-impl ArgumentTexts {
-    /// Returns the texts as arguments, without the definition of a tool.
-    pub(crate) fn unbound(&self) -> Arguments {
-        let pairs = self.0.iter();
-        let pairs = pairs.map(|(pointer, text)| (&**pointer, &**text));
-        Arguments::from_pairs(pairs).unwrap_or_default()
-    }
+/// Returns texts as arguments, without the definition of a tool.
+pub(crate) fn unbound(pairs: &[(String, String)]) -> Arguments {
+    let pairs = pairs.iter();
+    let pairs = pairs.map(|(pointer, text)| (&**pointer, &**text));
+    Arguments::from_pairs(pairs).unwrap_or_default()
 }
 
 impl From<&Arguments> for ArgumentTexts {

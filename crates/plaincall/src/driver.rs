@@ -1,8 +1,8 @@
 //! The task that runs the calls of a run.
 //!
 //! It waits until a part of the reply arrives, a gate decides, a tool ends, a time limit is reached or the log was written.
-//! Then it gives an input to the [`RunState`] and carries out the commands that it returns. It ends when the run was dropped
-//! and all its tools have ended.
+//! Then it gives an input to the [`RunState`], which decides everything, and carries out the commands that it returns. It ends
+//! when the run was dropped and all its tools have ended.
 //!
 //! With a log, everything is logged before it leaves the run: events and results wait in the outbox until their line is safe,
 //! and a tool that writes waits until the line of its start is safe.
@@ -10,13 +10,13 @@
 mod calls;
 mod outbox;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::future::pending;
-use std::hash::RandomState;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use plaincall_call::{ReplyItem, Stop};
-use plaincall_plan::{CallIndex, format_duration};
+use plaincall_plan::CallIndex;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::task::{self, AbortHandle, JoinSet};
@@ -31,36 +31,30 @@ use crate::log::{Progress, Recorder};
 use crate::observers::{Listener, Listeners};
 use crate::replay::Replayed;
 use crate::result::{CallResult, TurnResults};
-use crate::run_state::{Command, Input, RunState};
+use crate::run_state::{Command, RunState};
 use crate::tool_error::BoxError;
 use crate::trace::Parent;
-use crate::usage::Usage;
 pub(crate) use calls::panic_text;
 
 pub(crate) enum Message {
     Listen(Listener),
-    /// An input for the run state.
-    Input(Input),
-    BeginTurn {
-        /// The parent of the spans of its calls.
-        parent: Parent,
-        /// The limit of calls of the turn, if it has its own.
-        calls: Option<u32>,
-    },
+    /// An input for the run state, with parts of the reply.
+    Event(RunEvent, Vec<ReplyItem<'static>>),
+    /// Begins a turn, with the parent of the spans of its calls.
+    BeginTurn(RunEvent, Parent),
     /// Submits a call. Its result is sent when it has ended.
-    Submit(Input, oneshot::Sender<CallResult>),
+    Submit(RunEvent, oneshot::Sender<CallResult>),
     /// Requests the result of a call that was submitted before the run was resumed.
     Submitted {
         call: u32,
         reply: oneshot::Sender<CallResult>,
     },
-    /// Ends the reply. The results are sent when all calls of the turn have ended.
-    EndReply {
-        stop: Stop,
-        usage: Option<Usage>,
-        items: Vec<ReplyItem<'static>>,
-        reply: oneshot::Sender<TurnResults>,
-    },
+    /// Ends the reply, with the parts that its end completes. The results are sent when all calls of the turn have ended.
+    EndReply(
+        RunEvent,
+        Vec<ReplyItem<'static>>,
+        oneshot::Sender<TurnResults>,
+    ),
     /// Requests the results of the last turn.
     Collect(oneshot::Sender<TurnResults>),
     /// The turn was dropped before it returned its results.
@@ -94,33 +88,18 @@ pub(crate) struct Driver {
     last_line: u64,
     /// Events that are logged only when the conversation continues, because the outcome of a call may still be found out.
     held_back: Vec<RunEvent>,
-    /// The calls whose outcome is unknown and may still be found out.
-    unresolved: HashSet<u32>,
-    /// Inputs that were decided. They are applied one by one, so that a replay of the log applies them in the same order.
-    decided: VecDeque<Input>,
     tasks: JoinSet<Done>,
-    /// The purpose of each task, in case it panics.
-    doing: HashMap<task::Id, (CallIndex, Doing)>,
-    running: HashMap<CallIndex, Running>,
-    /// The tasks of calls that are not running: they wait for a decision of the gate or for a retry.
+    /// The call of each task, in case it panics.
+    doing: HashMap<task::Id, (CallIndex, Panicked)>,
+    running: HashMap<CallIndex, CancellationToken>,
+    /// The tasks of calls that wait for an answer of the gate.
     waiting: HashMap<CallIndex, AbortHandle>,
-    /// Interrupted calls whose outcome is unknown. They end last in their turn: the events that follow from their end are
-    /// held back, and must not change those that are logged.
-    unknown: Vec<(CallIndex, Option<BoxError>)>,
-    /// Interrupted calls for which the gate is asked about the outcome.
-    recovering: HashSet<CallIndex>,
-    /// The calls with a smaller index were restored from the log.
-    restored_calls: usize,
     /// The channels for the results of turns.
     replies: HashMap<usize, oneshot::Sender<TurnResults>>,
     /// The channels for the results of submitted calls.
     submitters: HashMap<CallIndex, oneshot::Sender<CallResult>>,
-    /// The deadline of the current turn.
-    deadline: Option<Instant>,
     /// The channels of pending `CatchUp` messages.
     catching_up: Vec<oneshot::Sender<()>>,
-    /// The jitter of retry delays: a hasher and the number of values drawn.
-    jitter: (RandomState, u64),
 }
 
 /// A delivery that waits until the log is written.
@@ -131,38 +110,19 @@ enum PendingDelivery {
     Result(oneshot::Sender<CallResult>, Box<CallResult>),
 }
 
-struct Running {
-    cancellation: CancellationToken,
-    /// Whether the call was cancelled. The token is also cancelled when the tool times out.
-    was_cancelled: bool,
-    /// Whether the turn is stopped because its turn timed out.
-    turn_timed_out: bool,
-}
-
-impl Running {
-    fn stop(&mut self) {
-        self.was_cancelled = true;
-        self.cancellation.cancel();
-    }
-}
+/// The meaning of a panic with this text.
+type Panicked = fn(String) -> Done;
 
 enum Done {
     Decided(Result<Decision, BoxError>),
     Recovered(Result<Recovery, BoxError>),
     ToolEnded(Ended),
-    RetryDue,
-}
-
-#[derive(Clone, Copy)]
-enum Doing {
-    Deciding,
-    Recovering,
-    Running,
-    Waiting,
+    ToolPanicked(String),
 }
 
 impl Driver {
-    pub(crate) fn new(config: DriverConfig, run_state: RunState) -> Self {
+    pub(crate) fn new(config: DriverConfig, mut run_state: RunState) -> Self {
+        run_state.jitter = u32::try_from(RandomState::new().hash_one(0) >> 32).unwrap_or_default();
         Self {
             config,
             run_state,
@@ -171,20 +131,13 @@ impl Driver {
             outbox: VecDeque::new(),
             last_line: 0,
             held_back: Vec::new(),
-            unresolved: HashSet::new(),
-            decided: VecDeque::new(),
             tasks: JoinSet::new(),
             doing: HashMap::new(),
             running: HashMap::new(),
             waiting: HashMap::new(),
-            unknown: Vec::new(),
-            recovering: HashSet::new(),
-            restored_calls: 0,
             replies: HashMap::new(),
             submitters: HashMap::new(),
-            deadline: None,
             catching_up: Vec::new(),
-            jitter: (RandomState::new(), 0),
         }
     }
 
@@ -207,7 +160,7 @@ impl Driver {
                 }
                 self.resume(replayed);
                 for message in early {
-                    self.apply_decided();
+                    self.run_commands();
                     self.handle(message);
                 }
             }
@@ -218,25 +171,24 @@ impl Driver {
         }
         let mut is_open = true;
         loop {
-            self.apply_decided();
+            self.run_commands();
             self.answer_catch_ups();
+            let timeout = self.run_state.poll_timeout();
+            let timeout = timeout.and_then(|time| self.begun.checked_add(time));
             let is_writing = self.config.recorder.as_ref().is_some_and(Recorder::is_busy);
             tokio::select! {
                 biased;
                 progress = progress(&mut self.config.recorder), if is_writing => self.written(progress),
                 Some(joined) = self.tasks.join_next_with_id() => self.joined(joined),
-                () = sleep_until(self.deadline.unwrap_or(self.begun)), if self.deadline.is_some() => self.time_out_turn(),
+                () = sleep_until(timeout.unwrap_or(self.begun)), if timeout.is_some() => {
+                    self.run_state.handle_timeout(self.begun.elapsed());
+                }
                 message = inbox.recv(), if is_open => {
                     if let Some(message) = message {
                         self.handle(message);
                     } else {
-                        // The run was dropped, so its calls are cancelled.
                         is_open = false;
-                        // A turn whose destructor did not run never closes.
-                        self.deadline = None;
-                        if self.run_state.has_unended() {
-                            self.cancel("the run was dropped");
-                        }
+                        self.run_state.drop_run(self.begun.elapsed());
                     }
                 }
                 else => break,
@@ -248,7 +200,7 @@ impl Driver {
         };
         // If the outcome of a call may still be found out, the run can be resumed, and keeps its directory.
         if is_written
-            && self.unresolved.is_empty()
+            && self.run_state.unresolved().is_empty()
             && let Some(directory) = &self.config.shared.directory
         {
             directory.release();
@@ -257,33 +209,21 @@ impl Driver {
 
     fn handle(&mut self, message: Message) {
         match message {
-            Message::Listen(listener) => {
-                self.listen(listener);
-            }
-            Message::BeginTurn { parent, calls } => {
-                self.abandon_recoveries();
-                self.write_held_back();
+            Message::Listen(listener) => self.listen(listener),
+            Message::BeginTurn(event, parent) => {
                 self.config.parent = parent;
-                let time = self.run_state.policy.turn_timeout;
-                self.deadline = time.and_then(|time| Instant::now().checked_add(time));
-                self.apply(Input::BeginTurn { calls });
-                if let Some(error) = self.log_failure() {
-                    self.apply(cancel_without_log(&error));
-                }
+                self.apply(event, Vec::new());
             }
-            Message::Input(input) => {
-                if matches!(input, Input::Message { .. }) {
-                    // The message comes after the previous turn.
-                    self.abandon_recoveries();
-                    self.write_held_back();
+            Message::Event(event, items) => self.apply(event, items),
+            Message::Submit(event, reply) => {
+                let place = self.run_state.appeared();
+                self.apply(event, Vec::new());
+                // Otherwise the plan is full, and the sender is dropped.
+                if let Ok(call) = u32::try_from(place)
+                    && self.run_state.appeared() > place
+                {
+                    self.submitters.insert(CallIndex::new(call), reply);
                 }
-                self.apply(input);
-            }
-            Message::Submit(input, reply) => {
-                if let Ok(place) = u32::try_from(self.run_state.appeared()) {
-                    self.submitters.insert(CallIndex::new(place), reply);
-                }
-                self.apply(input);
             }
             Message::Submitted { call, reply } => {
                 let call = CallIndex::new(call);
@@ -292,16 +232,11 @@ impl Driver {
                     self.send_result(call);
                 }
             }
-            Message::EndReply {
-                stop,
-                usage,
-                items,
-                reply,
-            } => {
+            Message::EndReply(event, items, reply) => {
                 if let Some((turn, _)) = self.run_state.last_turn() {
                     self.replies.insert(turn, reply);
                 }
-                self.apply(Input::EndReply { stop, usage, items });
+                self.apply(event, items);
             }
             Message::Collect(reply) => match self.run_state.last_turn() {
                 Some((turn, true)) => self.send_results(turn, reply),
@@ -313,44 +248,44 @@ impl Driver {
             },
             Message::Abandon => {
                 self.cancel("the turn was dropped");
-                self.apply(Input::EndReply {
-                    stop: Stop::Broken,
-                    usage: None,
-                    items: Vec::new(),
-                });
+                self.apply(RunEvent::reply_end(Stop::Broken, None), Vec::new());
             }
             Message::Cancel => self.cancel("the run was cancelled"),
             Message::CatchUp(reply) => self.catching_up.push(reply),
         }
     }
 
-    /// Applies the inputs that were decided, one by one, until there is none.
-    fn apply_decided(&mut self) {
-        loop {
-            while let Some(input) = self.decided.pop_front() {
-                self.apply(input);
-            }
-            if !self.end_unknown_if_idle() {
-                return;
-            }
-        }
+    fn apply(&mut self, event: RunEvent, items: Vec<ReplyItem<'static>>) {
+        self.run_state.apply(event, items, self.begun.elapsed());
     }
 
-    /// Applies an input to the run state and carries out the resulting commands.
-    fn apply(&mut self, input: Input) {
-        self.run_state.apply(input, self.begun.elapsed());
-        self.run_commands();
+    fn cancel(&mut self, reason: &str) {
+        self.run_state.cancel_run(reason, self.begun.elapsed());
     }
 
+    /// Publishes the events of the run state and carries out its commands.
     fn run_commands(&mut self) {
-        for event in std::mem::take(&mut self.run_state.events) {
-            self.publish(event);
-        }
-        while let Some(command) = self.run_state.commands.pop_front() {
+        loop {
+            if self.run_state.unresolved().is_empty() {
+                self.write_held_back();
+            }
+            for event in std::mem::take(&mut self.run_state.events) {
+                self.publish(event);
+            }
+            let Some(command) = self.run_state.commands.pop_front() else {
+                return;
+            };
             match command {
-                Command::Ask(call) => self.ask(call),
+                Command::Ask { request, must_ask } => self.ask(request, must_ask),
+                Command::Recover(request) => self.recover(request),
                 Command::Start(call) => self.start(call),
-                Command::Stop(call) => self.stop(call),
+                Command::Stop(call) => {
+                    if let Some(cancellation) = self.running.get(&call) {
+                        cancellation.cancel();
+                    }
+                }
+                // The state has the time.
+                Command::Wait(..) => {}
                 Command::Forget(call) => {
                     if let Some(task) = self.waiting.remove(&call) {
                         task.abort();
@@ -359,7 +294,6 @@ impl Driver {
                 Command::Deliver(call) => self.send_result(call),
                 Command::Close(turn) => {
                     if self.run_state.last_turn() == Some((turn, true)) {
-                        self.deadline = None;
                         // Otherwise the turn's span would stay open until the next turn.
                         self.config.parent = Parent::none();
                     }
@@ -369,54 +303,6 @@ impl Driver {
                 }
             }
         }
-    }
-
-    fn cancel(&mut self, reason: &str) {
-        let reason = reason.into();
-        self.cancel_with(Input::Cancel {
-            reason,
-            timed_out: false,
-        });
-    }
-
-    /// Stops all tools, also those that may continue after the log failed. The outcome of interrupted calls stays unknown,
-    /// because a cancellation does not determine it.
-    fn cancel_with(&mut self, cancel: Input) {
-        for running in self.running.values_mut() {
-            running.stop();
-        }
-        if self.held_back.is_empty() || self.run_state.opened().is_some() {
-            self.apply(cancel);
-        }
-        self.abandon_recoveries();
-    }
-
-    /// Ends all interrupted calls as `unknown`, without waiting for the gate.
-    fn abandon_recoveries(&mut self) {
-        self.end_unknown();
-        for call in std::mem::take(&mut self.recovering) {
-            if let Some(task) = self.waiting.remove(&call) {
-                task.abort();
-            }
-            self.end_as_unknown(call, None);
-        }
-    }
-
-    fn time_out_turn(&mut self) {
-        self.deadline = None;
-        for running in self.running.values_mut() {
-            // A call that was stopped already ends as cancelled.
-            running.turn_timed_out = !running.was_cancelled;
-        }
-        let time = self.run_state.policy.turn_timeout.unwrap_or_default();
-        self.cancel_with(Input::Cancel {
-            reason: format!(
-                "the turn exceeded its time limit of {}",
-                format_duration(time)
-            )
-            .into(),
-            timed_out: true,
-        });
     }
 
     /// Updates whether the run state must produce events.
@@ -429,12 +315,5 @@ async fn progress(recorder: &mut Option<Recorder>) -> Progress {
     match recorder {
         Some(recorder) => recorder.progress().await,
         None => pending().await,
-    }
-}
-
-fn cancel_without_log(error: &str) -> Input {
-    Input::Cancel {
-        reason: format!("the log could not be written ({error})").into(),
-        timed_out: false,
     }
 }

@@ -11,23 +11,20 @@ mod answer;
 mod settings;
 mod tool_runner;
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::{Effect, ReplyItem, ReplyReader, Stop};
-use plaincall_plan::{CallIndex, Outcome, State};
+use plaincall_plan::{CallIndex, State};
 use serde::{Deserialize, Serialize};
 
-use crate::attempt::Ended;
 use crate::call_arguments::ArgumentTexts;
 use crate::context::DependencyResult;
-use crate::event::{Author, Resumed, RunEvent};
+use crate::event::{Author, Delta, Message, RunEvent, TurnBegin};
 use crate::gate::{Decision, Recovery};
 use crate::request::Request;
 use crate::result::{CallResult, TurnResults};
-use crate::rules::Rules;
-use crate::run_state::{Approval, Command, Input, Recovered, RunState, is_for_run};
+use crate::run_state::{Command, RunState, is_for_run};
 use crate::source::Source;
 use crate::tool_error::BoxError;
 use crate::toolbox::Toolbox;
@@ -36,9 +33,6 @@ use crate::whole_results::WholeResults;
 pub use answer::Answer;
 pub use settings::{DurableSettings, Unsupported};
 pub use tool_runner::{CallEnd, ToolRunner};
-
-/// How often a call that does not write starts again after it was interrupted.
-const RESTARTS: u32 = 5;
 
 /// The state of a run for an engine.
 ///
@@ -49,18 +43,9 @@ const RESTARTS: u32 = 5;
 pub struct DurableRun {
     run_state: RunState,
     reader: ReplyReader<Arc<Toolbox>>,
-    rules: Rules,
     whole_results: WholeResults,
     began_unix_ms: u64,
     at: Duration,
-    /// Inputs that were decided. They are applied one by one, as a replay of the log applies them.
-    decided: VecDeque<Input>,
-    /// Interrupted calls whose outcome is unknown. They end last in their turn.
-    unknown: Vec<(CallIndex, Option<BoxError>)>,
-    /// How often each call started again after it was interrupted.
-    restarts: BTreeMap<CallIndex, u32>,
-    steps: VecDeque<Step>,
-    events: Vec<RunEvent>,
 }
 
 /// The next task of the engine.
@@ -115,37 +100,22 @@ pub struct CallStart {
 }
 
 impl DurableRun {
-    fn new(
-        settings: &DurableSettings,
-        run_state: RunState,
-        reader: ReplyReader<Arc<Toolbox>>,
-    ) -> Self {
-        Self {
-            whole_results: WholeResults::new(run_state.policy.result_limit, false),
-            run_state,
-            reader,
-            rules: settings.rules.clone(),
-            began_unix_ms: 0,
-            at: Duration::ZERO,
-            decided: VecDeque::new(),
-            unknown: Vec::new(),
-            restarts: BTreeMap::new(),
-            steps: VecDeque::new(),
-            events: Vec::new(),
-        }
-    }
-
     /// Records a message of the user to the model.
     pub fn message(&mut self, text: impl Into<Arc<str>>, at: Duration) {
         let (author, text) = (Author::User, text.into());
-        self.apply(Input::Message { author, text }, at);
+        self.apply(RunEvent::Message(Message { author, text, at }), at);
     }
 
     /// Runs a turn: takes the whole text of the next reply of the model, and returns its text outside calls. The turn ends
     /// with [`Step::TurnEnd`].
     pub fn turn(&mut self, reply: &str, stop: Stop, usage: Option<Usage>, at: Duration) -> String {
         self.reader.begin_reply();
-        self.apply(Input::BeginTurn { calls: None }, at);
+        let begin = TurnBegin {
+            turn: 0,
+            calls: None,
+            at,
+        };
+        self.apply(RunEvent::Turn(begin), at);
         let mut text = String::new();
         let mut for_run = |item: &ReplyItem<'_>| {
             if let ReplyItem::Text(part) = item {
@@ -161,132 +131,100 @@ impl DurableRun {
         let mut last = self.reader.finish(stop).items;
         last.retain(for_run);
         if !reply.is_empty() {
-            let source = Some(Source::Text(reply.into()));
-            self.apply(Input::Text { source, items }, at);
+            let source = Source::Text(reply.into());
+            let delta = RunEvent::Text(Delta { source, at });
+            self.run_state.apply(delta, items, self.at);
         }
-        let items = last;
-        self.apply(Input::EndReply { stop, usage, items }, at);
+        (self.run_state).apply(RunEvent::reply_end(stop, usage), last, self.at);
         text
     }
 
     /// Answers a [`Step::Ask`].
     pub fn decide(&mut self, call: u32, decision: Result<Decision, BoxError>, at: Duration) {
-        let call = CallIndex::new(call);
-        if let Some(input) = self.run_state.decided(call, decision, &self.rules) {
-            self.apply(input, at);
-        }
+        let at = self.pass(at);
+        self.run_state.decide(CallIndex::new(call), decision, at);
     }
 
     /// Reports the end of a started call.
     pub fn end_call(&mut self, call: u32, end: CallEnd, at: Duration) {
-        let (call, mut ended) = (CallIndex::new(call), end.0);
-        let is_cancelled = self.run_state.is_cancelled(call);
-        self.run_state
-            .explain_cancellation(call, self.run_state.turn_timed_out, &mut ended);
-        // Calls that fail together do not retry together.
-        let chance = || f64::from(call.get().wrapping_mul(0x9E37_79B9)) / f64::from(u32::MAX);
-        if ended.outcome == Outcome::Error
-            && !is_cancelled
-            && let Some(wait) = self.run_state.wait_before_retry(call, chance)
-        {
-            let error = ended.error.unwrap_or_default().into();
-            self.apply(Input::BackOff { call, error, wait }, at);
-            let (call, delay) = (call.get(), wait);
-            return self.steps.push_back(Step::Wait { call, delay });
-        }
-        self.apply(Input::Ended { call, ended }, at);
+        let at = self.pass(at);
+        self.run_state.end_tool(CallIndex::new(call), end.0, at);
     }
 
     /// Reports that a call was interrupted after its tool may have started. A tool that writes does not start again: a person
     /// is asked for the outcome ([`Step::Recover`]). Other tools start again, at most five times; then the call ends as
     /// `error`.
     pub fn interrupt(&mut self, call: u32, at: Duration) {
-        let index = call;
-        let call = CallIndex::new(index);
-        if self.run_state.state(call) != Some(State::Running) {
-            return;
-        }
-        self.at = self.at.max(at);
-        self.events.push(RunEvent::Resumed(Resumed {
-            call: Some(index),
-            ..Resumed::everything(self.at)
-        }));
-        if self.run_state.set_aside_one(call) {
-            let request = self.run_state.request(call).map(Box::new);
-            self.steps.extend(request.map(Step::Recover));
-            self.run_state.run_actions(self.at);
-            self.carry_on();
-        } else if self.run_state.is_cancelled(call) {
-            let ended = self.run_state.cancelled_end(call);
-            self.apply(Input::Ended { call, ended }, at);
-        } else if self.may_restart(call) {
-            self.apply(Input::Retry { call }, at);
-        } else {
-            let times = RESTARTS + 1;
-            let error =
-                format!("the call was interrupted {times} times, so it does not start again");
-            let ended = Ended::failed(error);
-            self.apply(Input::Ended { call, ended }, at);
-        }
-    }
-
-    /// Counts a restart of an interrupted call, and returns whether it is within the limit.
-    fn may_restart(&mut self, call: CallIndex) -> bool {
-        let restarts = self.restarts.entry(call).or_default();
-        *restarts += 1;
-        *restarts <= RESTARTS
+        let at = self.pass(at);
+        self.run_state.interrupt(CallIndex::new(call), at);
     }
 
     /// Answers a [`Step::Recover`]. After [`Recovery::Unknown`] or an error, the call ends as `unknown`.
     pub fn recover(&mut self, call: u32, recovery: Result<Recovery, BoxError>, at: Duration) {
-        let call = CallIndex::new(call);
-        let is_answered = self.unknown.iter().any(|(one, _)| *one == call);
-        if is_answered || !self.run_state.is_aside(call) {
-            return;
-        }
-        match self.run_state.recovered(call, recovery) {
-            Recovered::Decided(input) => self.apply(input, at),
-            Recovered::Unknown(error) => {
-                self.at = self.at.max(at);
-                self.unknown.push((call, error));
-                self.carry_on();
-            }
-        }
+        let at = self.pass(at);
+        self.run_state.recover(CallIndex::new(call), recovery, at);
     }
 
     /// Starts a call again after a [`Step::Wait`].
     pub fn retry(&mut self, call: u32, at: Duration) {
-        let call = CallIndex::new(call);
-        self.apply(Input::Retry { call }, at);
+        let at = self.pass(at);
+        self.run_state.retry(CallIndex::new(call), at);
     }
 
     /// Cancels all calls of the turn. `reason` is the start of a sentence that continues with "before the call was started".
     pub fn cancel(&mut self, reason: &str, at: Duration) {
-        let (reason, timed_out) = (reason.into(), false);
-        self.apply(Input::Cancel { reason, timed_out }, at);
+        self.apply(RunEvent::cancel(None, reason), at);
     }
 
     /// Cancels all calls, because the turn reached the [time limit](crate::Policy::turn_timeout) of the policy.
     /// No effect if it already did.
     pub fn time_out(&mut self, at: Duration) {
-        if self.run_state.turn_timed_out {
-            return;
-        }
-        let time = self.run_state.policy.turn_timeout.unwrap_or_default();
-        let time = plaincall_plan::format_duration(time);
-        let reason = format!("the turn exceeded its time limit of {time}").into();
-        let timed_out = true;
-        self.apply(Input::Cancel { reason, timed_out }, at);
+        let at = self.pass(at);
+        self.run_state.time_out(at);
     }
 
     /// Returns the next step.
     pub fn next_step(&mut self) -> Option<Step> {
-        self.steps.pop_front()
+        loop {
+            let step = match self.run_state.commands.pop_front()? {
+                Command::Ask { request, must_ask } => Step::Ask { request, must_ask },
+                Command::Start(call) => match self.call_start(call) {
+                    Some(start) => Step::Start(start.into()),
+                    None => continue,
+                },
+                Command::Stop(call) => Step::Stop(call.get()),
+                Command::Wait(call, delay) => {
+                    let call = call.get();
+                    Step::Wait { call, delay }
+                }
+                Command::Recover(request) => Step::Recover(request),
+                Command::Forget(call) => Step::Forget(call.get()),
+                Command::Close(_) => Step::TurnEnd,
+                // No call is submitted.
+                Command::Deliver(_) => continue,
+            };
+            return Some(step);
+        }
+    }
+
+    fn call_start(&self, call: CallIndex) -> Option<CallStart> {
+        let state = &self.run_state;
+        let (entry, tool) = state.call(call).zip(state.tool(call))?;
+        (state.state(call) == Some(State::Running)).then(|| CallStart {
+            call: call.get(),
+            id: Arc::clone(&entry.id),
+            name: Arc::clone(&entry.name),
+            attempt: entry.attempts,
+            effect: tool.spec().effect,
+            // An interrupted call that is started again needs them again, so they stay in the state.
+            arguments: (&*state.arguments(call)).into(),
+            dependencies: state.dependency_results(call),
+        })
     }
 
     /// Returns the events since the last call of this function, in order.
     pub fn take_events(&mut self) -> Vec<RunEvent> {
-        std::mem::take(&mut self.events)
+        std::mem::take(&mut self.run_state.events)
     }
 
     /// Returns the time of the last input.
@@ -301,7 +239,7 @@ impl DurableRun {
 
     /// Returns the policy of the run.
     pub fn policy(&self) -> &crate::Policy {
-        &self.run_state.policy
+        self.run_state.policy()
     }
 
     /// Truncates a complete result, from an event, for the model. The results of a turn are already truncated.
@@ -312,81 +250,17 @@ impl DurableRun {
     /// Returns the results of the last turn for the model.
     pub fn results(&self) -> TurnResults {
         let turn = self.run_state.last_turn().map_or(0, |(turn, _)| turn);
-        let results = self.run_state.results(turn);
-        TurnResults {
-            results: results
-                .map(|result| self.whole_results.for_model(result))
-                .collect(),
-            is_last: self.run_state.finisher.is_some(),
-            log_failure: None,
-        }
+        self.run_state.turn_results(turn, &self.whole_results)
     }
 
-    fn apply(&mut self, input: Input, at: Duration) {
+    fn apply(&mut self, event: RunEvent, at: Duration) {
+        let at = self.pass(at);
+        self.run_state.apply(event, Vec::new(), at);
+    }
+
+    /// Lets time pass until an input.
+    fn pass(&mut self, at: Duration) -> Duration {
         self.at = self.at.max(at);
-        self.run_state.apply(input, self.at);
-        self.carry_on();
-    }
-
-    /// Carries out the commands of the run state, and what is decided without the engine.
-    fn carry_on(&mut self) {
-        loop {
-            self.events.append(&mut self.run_state.events);
-            if let Some(command) = self.run_state.commands.pop_front() {
-                self.carry_out(command);
-            } else if let Some(input) = self.decided.pop_front() {
-                self.run_state.apply(input, self.at);
-            } else if let Some((call, error)) = self.next_unknown() {
-                let ended = Ended::unknown(error.as_ref());
-                self.run_state.apply(Input::Ended { call, ended }, self.at);
-            } else {
-                return;
-            }
-        }
-    }
-
-    /// Returns an interrupted call with unknown outcome, if nothing else of the turn is pending.
-    fn next_unknown(&mut self) -> Option<(CallIndex, Option<BoxError>)> {
-        let is_idle = self.run_state.active() == self.unknown.len() && !self.run_state.is_open();
-        (is_idle && !self.unknown.is_empty()).then(|| self.unknown.remove(0))
-    }
-
-    fn carry_out(&mut self, command: Command) {
-        match command {
-            Command::Ask(call) => match self.run_state.approval(call, &self.rules) {
-                Some(Approval::Decided(input)) => self.decided.push_back(input),
-                Some(Approval::Gate { request, must_ask }) => {
-                    self.steps.push_back(Step::Ask { request, must_ask });
-                }
-                None => {}
-            },
-            Command::Start(call) => {
-                let start = self.run_state.call_start(call).map(Box::new);
-                self.steps.extend(start.map(Step::Start));
-            }
-            Command::Stop(call) => self.steps.push_back(Step::Stop(call.get())),
-            Command::Close(_) => self.steps.push_back(Step::TurnEnd),
-            Command::Forget(call) => self.steps.push_back(Step::Forget(call.get())),
-            // No call is submitted.
-            Command::Deliver(_) => {}
-        }
-    }
-}
-
-impl RunState {
-    fn call_start(&mut self, call: CallIndex) -> Option<CallStart> {
-        let dependencies = self.dependency_results(call);
-        // An interrupted call that is started again needs its arguments again.
-        let arguments = (&*self.arguments(call)).into();
-        let (entry, tool) = self.call(call).zip(self.tool(call))?;
-        Some(CallStart {
-            call: call.get(),
-            id: Arc::clone(&entry.id),
-            name: Arc::clone(&entry.name),
-            attempt: entry.attempts,
-            effect: tool.spec().effect,
-            arguments,
-            dependencies,
-        })
+        self.at
     }
 }

@@ -348,59 +348,79 @@ events! {
     }
 }
 
-impl Resumed {
-    /// Everything that was running was interrupted, and the tools are the same.
-    pub(crate) const fn everything(at: Duration) -> Self {
+impl UntrustedText {
+    /// The run state sets its number and the time.
+    pub(crate) fn new(name: &str, text: Option<Untrusted<'static>>) -> Self {
         Self {
-            call: None,
-            tools: BTreeMap::new(),
-            at,
+            number: 0,
+            // Messages contain the name in the middle of a sentence.
+            name: name.replace(char::is_control, " ").into(),
+            text: text.map(Arc::new),
+            at: Duration::ZERO,
         }
     }
 }
 
 impl RunEvent {
-    /// Returns the index of the call, if the event is about one.
-    pub fn call(&self) -> Option<u32> {
-        match self {
-            Self::Call(event) => Some(event.call),
-            Self::Waiting(event) => Some(event.call),
-            Self::Ready(event) => Some(event.call),
-            Self::Retry(event) => Some(event.call),
-            Self::Admitted(event) => Some(event.call),
-            Self::Start(event) => Some(event.call),
-            Self::SubagentText(event) => Some(event.call),
-            Self::BackOff(event) => Some(event.call),
-            Self::Result(event) => Some(event.call),
-            Self::Cancel(event) => event.call,
-            _ => None,
-        }
+    /// Returns the cancellation of all calls, or of one. The run state sets the time.
+    pub(crate) fn cancel(call: Option<u32>, reason: impl Into<Arc<str>>) -> Self {
+        Self::Cancel(Cancel {
+            call,
+            reason: reason.into(),
+            timed_out: false,
+            at: Duration::ZERO,
+        })
     }
 
-    /// Returns the time of the event since the start of the run.
-    pub fn at(&self) -> Duration {
-        match self {
-            Self::Run(_) | Self::Lagged(_) => Duration::ZERO,
-            Self::Resumed(event) => event.at,
-            Self::DamagedEnd(event) => event.at,
-            Self::Examples(event) => event.at,
-            Self::Untrusted(event) => event.at,
-            Self::Message(event) => event.at,
-            Self::Turn(event) => event.at,
-            Self::Text(event) => event.at,
-            Self::Call(event) => event.at,
-            Self::Waiting(event) => event.at,
-            Self::Ready(event) => event.at,
-            Self::Retry(event) => event.at,
-            Self::Admitted(event) => event.at,
-            Self::Start(event) => event.at,
-            Self::SubagentText(event) => event.at,
-            Self::BackOff(event) => event.at,
-            Self::Result(event) => event.times.ended,
-            Self::Cancel(event) => event.at,
-            Self::ReplyEnd(event) => event.at,
-            Self::TurnEnd(event) => event.at,
-            Self::LogFailed(event) => event.at,
-        }
+    /// Returns the end of a reply. The run state sets the time.
+    pub(crate) const fn reply_end(stop: Stop, usage: Option<Usage>) -> Self {
+        let at = Duration::ZERO;
+        Self::ReplyEnd(ReplyEnd { stop, usage, at })
     }
+}
+
+/// Defines what all events have, from the list of those about a call and the list of the others that have a time.
+macro_rules! access {
+    ($($of_call:ident)+; $($other:ident)+) => {
+        impl RunEvent {
+            /// The names of all events after the first in a log, as they are written here.
+            pub(crate) const NAMES: &[&str] =
+                &["Result", $(stringify!($of_call),)+ $(stringify!($other)),+];
+
+            /// Returns the index of the call, if the event is about one.
+            pub fn call(&self) -> Option<u32> {
+                match self {
+                    $(Self::$of_call(event) => Some(event.call),)+
+                    Self::Result(event) => Some(event.call),
+                    Self::Cancel(event) => event.call,
+                    _ => None,
+                }
+            }
+
+            /// Returns the time of the event since the start of the run.
+            pub fn at(&self) -> Duration {
+                match self {
+                    $(Self::$of_call(event) => event.at,)+
+                    $(Self::$other(event) => event.at,)+
+                    Self::Result(event) => event.times.ended,
+                    Self::Run(_) | Self::Lagged(_) => Duration::ZERO,
+                }
+            }
+
+            /// Sets the time of the event.
+            pub(crate) fn set_at(&mut self, at: Duration) {
+                match self {
+                    $(Self::$of_call(event) => event.at = at,)+
+                    $(Self::$other(event) => event.at = at,)+
+                    Self::Result(event) => event.times.ended = at,
+                    Self::Run(_) | Self::Lagged(_) => {}
+                }
+            }
+        }
+    };
+}
+
+access! {
+    Call Waiting Ready Admitted Start SubagentText BackOff Retry;
+    Resumed DamagedEnd Examples Untrusted Message Turn Text Cancel ReplyEnd TurnEnd LogFailed
 }

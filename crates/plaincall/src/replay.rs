@@ -5,19 +5,19 @@
 //! be resumed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, Limits, ReplyItem, ReplyReader, Stop};
-use plaincall_plan::{CallIndex, Outcome, State, Status};
+use plaincall_call::{ReplyItem, ReplyReader, Stop};
+use plaincall_plan::{CallIndex, Status};
 
-use crate::attempt::Ended;
-use crate::call_arguments::{ArgumentTexts, SubmittedArguments, bind_pairs};
-use crate::event::{Admission, Appeared, Resumed, RunBegin, RunEvent};
+use crate::call_arguments::ArgumentTexts;
+use crate::event::{Resumed, RunBegin, RunEvent};
 use crate::held::HeldReason;
 use crate::result::CallResult;
 use crate::run_error::ResumeError;
-use crate::run_state::{Input, RunState, is_for_run};
+use crate::run_state::{RunState, is_for_run};
 use crate::tool::Tool;
 use crate::tool_policy::ToolBegin;
 use crate::toolbox::Toolbox;
@@ -57,12 +57,16 @@ pub(crate) struct Replayed {
 impl Replayed {
     /// Returns the calls whose start follows from the log and is not in it, so their tools were not started.
     pub(crate) fn unstarted(&self) -> HashSet<u32> {
-        let starts = self.pending.iter().filter_map(|event| match event {
-            RunEvent::Start(started) => Some((started.call, started.attempt)),
-            _ => None,
-        });
+        let starts = self.starts();
         let unstarted = starts.filter(|start| !self.maybe_started.contains(start));
         unstarted.map(|(call, _)| call).collect()
+    }
+
+    fn starts(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.pending.iter().filter_map(|event| match event {
+            RunEvent::Start(started) => Some((started.call, started.attempt)),
+            _ => None,
+        })
     }
 }
 
@@ -108,7 +112,7 @@ fn is_same(now: &ToolBegin, recorded: &ToolBegin) -> bool {
 }
 
 /// The outcome of a call that ended, as a log has it. It does not depend on the tool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
     /// The arguments, if the call was complete and valid.
     pub(crate) arguments: Option<ArgumentTexts>,
@@ -121,29 +125,25 @@ pub(crate) struct Recorded {
 
 /// Returns the calls of a log that ended.
 fn ended_calls(history: &[RunEvent], has_changed: impl Fn(&str) -> bool) -> HashMap<u32, Recorded> {
-    let mut ended = HashMap::new();
+    let (mut open, mut ended) = (HashMap::<u32, Recorded>::new(), HashMap::new());
     for event in history {
-        if let RunEvent::Result(result) = event {
-            let is_rejected = result.status == Status::Rejected;
-            let rejected = result.error.clone().filter(|_| is_rejected);
-            ended.insert(
-                result.call,
-                Recorded {
-                    arguments: None,
-                    held: None,
-                    has_changed: has_changed(&result.name),
-                    rejected,
-                },
-            );
-        }
-    }
-    for event in history {
-        let Some(recorded) = event.call().and_then(|call| ended.get_mut(&call)) else {
-            continue;
-        };
         match event {
-            RunEvent::Waiting(event) => recorded.arguments = Some(event.arguments.clone()),
-            RunEvent::Ready(event) => recorded.held.clone_from(&event.held),
+            RunEvent::Waiting(event) => {
+                open.entry(event.call).or_default().arguments = Some(event.arguments.clone());
+            }
+            RunEvent::Ready(event) => {
+                open.entry(event.call)
+                    .or_default()
+                    .held
+                    .clone_from(&event.held);
+            }
+            RunEvent::Result(result) => {
+                let mut call = open.remove(&result.call).unwrap_or_default();
+                call.has_changed = has_changed(&result.name);
+                let is_rejected = result.status == Status::Rejected;
+                call.rejected = result.error.clone().filter(|_| is_rejected);
+                ended.insert(result.call, call);
+            }
             _ => {}
         }
     }
@@ -181,15 +181,16 @@ pub(crate) fn replay_with(
         let mut all = later.iter().copied().chain([&begin.tools]);
         all.any(|recorded| check_tool(recorded, toolbox, name).is_err())
     };
-    run_state.recorded = ended_calls(history, is_other);
+    let recorded = ended_calls(history, is_other);
     for event in history {
         if let RunEvent::Call(call) = event
-            && !run_state.recorded.contains_key(&call.call)
+            && !recorded.contains_key(&call.call)
             && last.contains_key(&*call.name)
         {
             check_tool(last, toolbox, &call.name)?;
         }
     }
+    run_state.begin_replay(recorded);
     let tools = Some((&**toolbox, &called));
     let mut replayed = replay(history, false, run_state, reader, tools)?;
     let is_new = |tool: &Tool| {
@@ -201,14 +202,11 @@ pub(crate) fn replay_with(
         let now = now.map(|tool| (tool.name().to_owned(), tool.begin()));
         replayed.changed_tools = now.collect();
     }
-    run_state.recorded = HashMap::new();
     if has_changed {
         for call in run_state.unended() {
-            let entry = run_state
-                .call(call)
-                .filter(|_| run_state.tool(call).is_some());
-            let name = entry.map(|entry| Arc::clone(&entry.name));
-            name.map_or(Ok(()), |name| check_tool(last, toolbox, &name))?;
+            if let Some(entry) = run_state.tool(call).and(run_state.call(call)) {
+                check_tool(last, toolbox, &entry.name)?;
+            }
         }
         run_state.set_tools(Arc::clone(toolbox));
     }
@@ -231,14 +229,12 @@ pub(crate) fn replay(
         replayed: Replayed::default(),
         resumed: None,
     };
-    replay.run_state.is_observed = true;
     for (event, line) in history.iter().zip(1..) {
         replay
             .replay(event)
             .map_err(|what| ResumeError { line, what })?;
     }
-    // The driver derives its commands from the states of the calls.
-    replay.run_state.commands.clear();
+    replay.run_state.end_replay();
     let mut replayed = replay.replayed;
     let unstarted = replayed.unstarted();
     if let Some(last) = &mut replayed.last_turn {
@@ -267,11 +263,12 @@ impl Replay<'_> {
         self.replayed.at = self.replayed.at.max(event.at());
         self.set_aside_before(event);
         self.check_order(event)?;
+        let mut items = Vec::new();
         match event {
             RunEvent::Run(_) => return Ok(()),
             RunEvent::Resumed(resumed) => {
                 self.resume(resumed);
-                return Ok(());
+                return resumed.call.map_or(Ok(()), |_| self.expect(event));
             }
             RunEvent::DamagedEnd(_) => {
                 self.count_as_started();
@@ -280,89 +277,38 @@ impl Replay<'_> {
             RunEvent::LogFailed(_) | RunEvent::Lagged(_) => {
                 return Err("such an event is never in a log".to_owned());
             }
-            RunEvent::Examples(shown) => {
-                self.apply(Input::Examples(Arc::clone(&shown.calls)), shown.at);
-            }
-            RunEvent::Untrusted(received) => {
-                let (name, text) = (Arc::clone(&received.name), received.text.clone());
-                self.apply(Input::Untrusted { name, text }, received.at);
-            }
-            RunEvent::Message(message) => {
-                let (author, text) = (message.author, Arc::clone(&message.text));
-                self.apply(Input::Message { author, text }, message.at);
-            }
-            RunEvent::Turn(turn) => {
+            RunEvent::Turn(_) => {
                 self.reader.begin_reply();
                 self.replayed.last_turn = Some(Unfinished::default());
-                let calls = turn.calls;
-                self.apply(Input::BeginTurn { calls }, turn.at);
             }
             RunEvent::Text(delta) => {
                 let bytes = delta.source.as_bytes();
-                let items = self.reader.feed(bytes).filter(is_for_run);
-                let mut items: Vec<_> = items.map(ReplyItem::into_owned).collect();
+                let read = self.reader.feed(bytes).filter(is_for_run);
+                items.extend(read.map(ReplyItem::into_owned));
                 if self.is_whole {
                     items.extend(self.reader.end_line());
                 }
                 if let Some(last) = &mut self.replayed.last_turn {
                     last.text.extend_from_slice(bytes);
                 }
-                let source = Some(delta.source.clone());
-                self.apply(Input::Text { source, items }, delta.at);
             }
             RunEvent::ReplyEnd(end) => {
-                let items = self.reader.finish(end.stop).items;
+                items = self.reader.finish(end.stop).items;
                 if let Some(last) = &mut self.replayed.last_turn {
                     last.stop = Some(end.stop);
                 }
-                let (stop, usage) = (end.stop, end.usage);
-                self.apply(Input::EndReply { stop, usage, items }, end.at);
             }
-            RunEvent::Admitted(admission) => self.admit(admission)?,
-            RunEvent::SubagentText(part) => {
-                let call = CallIndex::new(part.call);
-                let input = Input::SubagentText {
-                    call,
-                    text: Arc::clone(&part.text),
-                    stop: part.stop,
-                    usage: part.usage,
-                };
-                self.apply(input, part.at);
-            }
-            RunEvent::BackOff(back_off) => {
-                let call = CallIndex::new(back_off.call);
-                let (error, wait) = (Arc::clone(&back_off.error), back_off.wait);
-                self.apply(Input::BackOff { call, error, wait }, back_off.at);
-            }
-            RunEvent::Retry(event) => {
-                let call = CallIndex::new(event.call);
-                self.apply(Input::Retry { call }, event.at);
-            }
-            RunEvent::Cancel(cancel) => {
-                let (reason, timed_out) = (Arc::clone(&cancel.reason), cancel.timed_out);
-                let input = match cancel.call.map(CallIndex::new) {
-                    Some(call) => Input::CancelCall { call, reason },
-                    None => Input::Cancel { reason, timed_out },
-                };
-                self.apply(input, cancel.at);
-            }
-            RunEvent::Result(result) => {
-                self.end(result);
-                self.expect(event)?;
-                self.run_state.restore(result);
-                self.replayed.results.push(result.clone());
-                return Ok(());
-            }
-            RunEvent::Call(call) => {
-                if let Some(arguments) = &call.submitted {
-                    self.submit(call, arguments);
+            RunEvent::Call(call) if call.submitted.is_some() => {
+                if let Some(last) = &mut self.replayed.last_turn {
+                    last.submitted.push((call.call, Arc::clone(&call.name)));
                 }
             }
-            RunEvent::Waiting(_)
-            | RunEvent::Ready(_)
-            | RunEvent::Start(_)
-            | RunEvent::TurnEnd(_) => {}
+            RunEvent::Result(result) => self.replayed.results.push(result.clone()),
+            _ => {}
         }
+        // The state ignores events that follow from others.
+        self.run_state.apply(event.clone(), items, event.at());
+        self.take_events();
         self.expect(event)
     }
 
@@ -372,12 +318,11 @@ impl Replay<'_> {
             let recorded = toolbox.as_recorded(&resumed.tools, called);
             self.run_state.set_tools(Arc::new(recorded));
         }
-        match resumed.call.map(CallIndex::new) {
+        match resumed.call {
             // If an earlier resume did not get this far, this one begins again.
             None => self.resumed = Some((self.replayed.unstarted(), resumed.at)),
             Some(call) => {
-                self.run_state.set_aside_one(call);
-                self.run_state.run_actions(resumed.at);
+                self.run_state.interrupt(CallIndex::new(call), resumed.at);
                 self.take_events();
             }
         }
@@ -422,101 +367,18 @@ impl Replay<'_> {
     /// Counts every call of a tool that writes as started if its start would come next, because the damaged line may have been
     /// that start.
     fn count_as_started(&mut self) {
-        let starts = self
-            .replayed
-            .pending
-            .iter()
-            .filter_map(|event| match event {
-                RunEvent::Start(started) => Some((started.call, started.attempt)),
-                _ => None,
-            });
-        let writes = starts.filter(|(call, _)| {
-            let tool = self.run_state.tool(CallIndex::new(*call));
-            tool.is_none_or(|tool| tool.spec.effect == Effect::Write)
-        });
+        let starts = self.replayed.starts();
+        let is_write = |call: u32| {
+            let call = CallIndex::new(call);
+            self.run_state.tool(call).is_none() || self.run_state.writes(call)
+        };
+        let writes: Vec<_> = starts.filter(|(call, _)| is_write(*call)).collect();
         self.replayed.maybe_started.extend(writes);
-    }
-
-    fn apply(&mut self, input: Input, at: Duration) {
-        self.run_state.apply(input, at);
-        self.take_events();
     }
 
     fn take_events(&mut self) {
         let events = std::mem::take(&mut self.run_state.events);
         self.replayed.pending.extend(events);
-    }
-
-    fn submit(&mut self, call: &Appeared, arguments: &Arc<SubmittedArguments>) {
-        if let Some(last) = &mut self.replayed.last_turn {
-            last.submitted.push((call.call, Arc::clone(&call.name)));
-        }
-        let input = Input::Submit {
-            name: Arc::clone(&call.name),
-            arguments: Arc::clone(arguments),
-            parent: call.parent,
-        };
-        self.apply(input, call.at);
-    }
-
-    fn admit(&mut self, admission: &Admission) -> Result<(), String> {
-        let call = CallIndex::new(admission.call);
-        let arguments = match &admission.arguments {
-            Some(texts) => Some(Arc::new(self.bind(call, texts)?)),
-            None => None,
-        };
-        let input = Input::Admit {
-            call,
-            by: admission.by,
-            reason: admission.reason.clone(),
-            always: admission.always,
-            arguments,
-        };
-        self.apply(input, admission.at);
-        Ok(())
-    }
-
-    fn bind(&self, call: CallIndex, texts: &ArgumentTexts) -> Result<Arguments, String> {
-        let tool = self
-            .run_state
-            .tool(call)
-            .ok_or("the call is not complete")?;
-        // A user edited these arguments, so the limits of calls do not apply.
-        let bound = bind_pairs(&tool.spec, &texts.0, &Limits::default());
-        bound.or_else(|error| match self.run_state.recorded.get(&call.get()) {
-            Some(_) => Ok(texts.unbound()),
-            None => Err(error),
-        })
-    }
-
-    /// Ends or denies the call, if the result does not follow from other events.
-    fn end(&mut self, result: &CallResult) {
-        let call = CallIndex::new(result.call);
-        let outcome = match result.status {
-            Status::Ok => Some(Outcome::Ok),
-            Status::Error => Some(Outcome::Error),
-            Status::Cancelled => Some(Outcome::Cancelled),
-            Status::Unknown => Some(Outcome::Unknown),
-            Status::Skipped | Status::Rejected => None,
-        };
-        let at = result.times.ended;
-        match (self.run_state.state(call), outcome) {
-            (Some(State::Running | State::BackOff), Some(outcome)) => {
-                let ended = Ended {
-                    outcome,
-                    output: result.output.clone(),
-                    error: result.error.as_deref().map(str::to_owned),
-                    note: result.note.clone(),
-                    untrusted: result.untrusted.clone(),
-                };
-                self.apply(Input::Ended { call, ended }, at);
-            }
-            (Some(State::Ready), None) if result.status == Status::Rejected => {
-                let reason = result.error.as_deref().unwrap_or_default().to_owned();
-                self.apply(Input::Deny { call, reason }, at);
-            }
-            _ => {}
-        }
     }
 
     /// Checks that an event of the log follows from the inputs.
@@ -541,38 +403,15 @@ impl Replay<'_> {
 
 /// Returns whether an event matches the one in the log. Times and error messages may differ.
 fn matches(event: &RunEvent, recorded: &RunEvent) -> bool {
-    match (event, recorded) {
-        (RunEvent::Examples(a), RunEvent::Examples(b)) => a.calls == b.calls,
-        (RunEvent::Untrusted(a), RunEvent::Untrusted(b)) => {
-            a.number == b.number && a.name == b.name && a.text == b.text
-        }
-        (RunEvent::Message(a), RunEvent::Message(b)) => a.author == b.author && a.text == b.text,
-        (RunEvent::Turn(a), RunEvent::Turn(b)) => a.turn == b.turn && a.calls == b.calls,
-        (RunEvent::Text(a), RunEvent::Text(b)) => a.source == b.source,
-        (RunEvent::Call(a), RunEvent::Call(b)) => {
-            a.call == b.call
-                && (&a.id, &a.name, &a.dependencies) == (&b.id, &b.name, &b.dependencies)
-                && (&a.submitted, a.parent) == (&b.submitted, b.parent)
-        }
-        (RunEvent::Waiting(a), RunEvent::Waiting(b)) => {
-            a.call == b.call && a.arguments == b.arguments
-        }
-        (RunEvent::Ready(a), RunEvent::Ready(b)) => a.call == b.call && a.held == b.held,
-        (RunEvent::Retry(a), RunEvent::Retry(b)) => a.call == b.call,
-        (RunEvent::Admitted(a), RunEvent::Admitted(b)) => {
-            a.call == b.call && a.arguments == b.arguments
-        }
-        (RunEvent::Start(a), RunEvent::Start(b)) => a.call == b.call && a.attempt == b.attempt,
-        (RunEvent::SubagentText(a), RunEvent::SubagentText(b)) => {
-            a.call == b.call && a.text == b.text && a.stop == b.stop
-        }
-        (RunEvent::BackOff(a), RunEvent::BackOff(b)) => a.call == b.call,
-        (RunEvent::Result(a), RunEvent::Result(b)) => a.call == b.call && a.status == b.status,
-        (RunEvent::Cancel(a), RunEvent::Cancel(b)) => a.call == b.call && a.reason == b.reason,
-        (RunEvent::ReplyEnd(a), RunEvent::ReplyEnd(b)) => a.stop == b.stop,
-        (RunEvent::TurnEnd(a), RunEvent::TurnEnd(b)) => a.turn == b.turn && a.counts == b.counts,
-        _ => false,
+    if discriminant(event) != discriminant(recorded) || event.call() != recorded.call() {
+        return false;
     }
+    if let (RunEvent::Result(event), RunEvent::Result(recorded)) = (event, recorded) {
+        return event.status == recorded.status;
+    }
+    let mut event = event.clone();
+    event.set_at(recorded.at());
+    event == *recorded
 }
 
 fn describe(event: &RunEvent) -> String {

@@ -23,9 +23,9 @@ use crate::call_arguments::{DEEPEST, nesting};
 use crate::command::template::Piece;
 use crate::context::RunContext;
 use crate::cut::READ_RESULT;
-use crate::definition::{Definition, definitions};
+use crate::definition::definitions;
 use crate::driver::{Driver, DriverConfig, Message};
-use crate::event::{Author, RunBegin, RunEvent};
+use crate::event::{self, Author, RunBegin, RunEvent, ShownExamples, UntrustedText};
 use crate::gate::Gate;
 use crate::log::{LOG_VERSION, Log, Recorder};
 use crate::observers::{Listener, Observer, RunEvents, observe};
@@ -37,7 +37,7 @@ use crate::rules::Rules;
 pub use crate::run_directory::RemovedFiles;
 use crate::run_directory::{Directories, DirectorySetting, RunDirectory};
 pub use crate::run_error::{CloseError, ResumeError, RunError};
-use crate::run_state::{Input, RunState, SharedGuard, UntrustedTexts};
+use crate::run_state::{RunState, SharedGuard, UntrustedTexts};
 use crate::tool::Tool;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
@@ -160,10 +160,8 @@ impl Run {
     pub fn observe_untrusted(&mut self, name: &str, text: &Untrusted<'_>) {
         if let Some(guard) = &self.guard {
             let text = guard.relevant_part(text).map(Untrusted::into_owned);
-            // Messages contain the name in the middle of a sentence.
-            let name = name.replace(char::is_control, " ").into();
-            let text = text.map(Arc::new);
-            self.send(Message::Input(Input::Untrusted { name, text }));
+            let received = UntrustedText::new(name, text);
+            self.record(RunEvent::Untrusted(received));
         }
     }
 
@@ -172,7 +170,8 @@ impl Run {
     /// after this and the results count (`spec/prompt.md` 3.3).
     pub fn observe_examples(&mut self, calls: Arc<[ShownCall]>) {
         if self.guard.is_some() {
-            self.send(Message::Input(Input::Examples(calls)));
+            let at = Duration::ZERO;
+            self.record(RunEvent::Examples(ShownExamples { calls, at }));
         }
     }
 
@@ -194,8 +193,8 @@ impl Run {
     /// Logs a message that the model receives, other than results, which are always logged. A message of the user continues a
     /// run that a tool has [finished](crate::Tool::finishes).
     pub fn record_message(&self, author: Author, text: impl Into<Arc<str>>) {
-        let text = text.into();
-        self.send(Message::Input(Input::Message { author, text }));
+        let (text, at) = (text.into(), Duration::ZERO);
+        self.record(RunEvent::Message(event::Message { author, text, at }));
     }
 
     /// Returns a stream of the events from now on, in all turns. The first event describes the run.
@@ -270,6 +269,11 @@ impl Run {
             Ok(Ok(files)) => Ok(files),
             Err(_) => Ok(None),
         }
+    }
+
+    /// The run state sets the time.
+    pub(crate) fn record(&self, event: RunEvent) {
+        self.send(Message::Event(event, Vec::new()));
     }
 
     pub(crate) fn send(&self, message: Message) {
@@ -434,7 +438,13 @@ impl RunBuilder {
             definitions,
             mut run_state,
             mut reader,
-        } = RunParts::new(&toolbox, &self.dialect.for_reply(), policy, history)?;
+        } = RunParts::new(
+            &toolbox,
+            &self.dialect.for_reply(),
+            policy,
+            self.rules.clone(),
+            history,
+        )?;
         let mut replayed = match recorded {
             Some(_) => Some(replay_with(&toolbox, history, &mut run_state, &mut reader)?),
             None => None,
@@ -491,9 +501,8 @@ impl RunBuilder {
         for listener in listeners {
             let _ = inbox.send(Message::Listen(listener));
         }
-        for (name, text) in definitions {
-            let text = Some(text);
-            let _ = inbox.send(Message::Input(Input::Untrusted { name, text }));
+        for event in definitions {
+            let _ = inbox.send(Message::Event(event, Vec::new()));
         }
         let appeared = u32::try_from(run_state.appeared()).unwrap_or(u32::MAX);
         let written = run_state.written();
@@ -521,7 +530,7 @@ impl RunBuilder {
 pub(crate) struct RunParts {
     guard: Option<EchoGuard>,
     received: Option<SharedGuard>,
-    pub(crate) definitions: Vec<Definition>,
+    pub(crate) definitions: Vec<RunEvent>,
     pub(crate) run_state: RunState,
     pub(crate) reader: ReplyReader<Arc<Toolbox>>,
 }
@@ -531,6 +540,7 @@ impl RunParts {
         toolbox: &Arc<Toolbox>,
         dialect: &Dialect,
         policy: Policy,
+        rules: Rules,
         history: &[RunEvent],
     ) -> Result<Self, DialectError> {
         let guard = EchoGuard::new(std::slice::from_ref(dialect))?;
@@ -541,7 +551,7 @@ impl RunParts {
             definitions: definitions(toolbox, guard.as_ref(), history),
             guard,
             received: untrusted.as_ref().map(|texts| texts.guard.clone()),
-            run_state: RunState::new(Arc::clone(toolbox), policy, untrusted),
+            run_state: RunState::new(Arc::clone(toolbox), policy, rules, untrusted),
             reader: ReplyReader::new(dialect, Arc::clone(toolbox), check, policy.limits)?,
         })
     }

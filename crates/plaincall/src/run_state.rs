@@ -1,49 +1,66 @@
 //! The state of a conversation, without clock, tasks or I/O.
 //!
-//! Each [`Input`] changes the state, and produces events for subscribers and the log, and [`Command`]s for the driver. Nothing
-//! else changes the state. So applying the inputs of a log in order restores it (`spec/log.md`, "Resuming a run").
+//! Its inputs are the events that do not follow from others ([`RunState::apply`]), and answers, ends of tools and time
+//! (`answers.rs`), which become such events here. Each input produces events for subscribers and the log, and [`Command`]s for
+//! the driver. Nothing else changes what the run does: the driver only takes arguments and results out that the state needs no
+//! more. So the events of a log, applied in order, restore it (`spec/log.md`, "Resuming a run").
 
+/// An event about a call, with its id and name.
+macro_rules! about {
+    ($state:expr, $call:expr, $at:expr, $variant:ident($event:ident { $($field:tt)* })) => {{
+        let CallRef { call, id, name, at } = $state.about($call, $at);
+        RunEvent::$variant($event { call, id, name, at, $($field)* })
+    }};
+}
+
+mod answers;
 mod completing;
-mod decisions;
 mod endings;
-mod input;
 mod queries;
+mod resuming;
 mod untrusted_texts;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::{
-    Arguments, Bound, CallError, Effect, ReplyItem, Stop, ToolLookup as _, Untrusted,
+    Arguments, Bound, CallError, Effect, Limits as CallLimits, ReplyItem, Stop, ToolLookup as _,
 };
 use plaincall_plan::{Action, CallIndex, Limits, Order, Plan, Reply, State, ToolIndex};
 use plaincall_syntax::Syntax;
 
-use crate::call_arguments::SubmittedArguments;
+use crate::call_arguments::{bind_pairs, unbound};
 use crate::event::{
-    Admission, AdmittedBy, Appeared, Author, BackOff, CallRef, Delta, Message, ReplyEnd, RunEvent,
-    Started, SubagentText, TurnBegin,
+    Admission, AdmittedBy, Appeared, Author, BackOff, CallRef, ReplyEnd, RunEvent, Started,
+    TurnBegin,
 };
 use crate::held::HeldReason;
 use crate::policy::{self, Policy, Writes};
 use crate::replay::Recorded;
+use crate::request::Request;
 use crate::result::{CallResult, Status, Times};
+use crate::rules::Rules;
+use crate::tool_error::BoxError;
 use crate::tool_policy::Dependents;
 use crate::toolbox::Toolbox;
-use crate::usage::Usage;
-pub(crate) use decisions::{Approval, Recovered};
-pub(crate) use input::{Input, is_for_run};
 pub(crate) use untrusted_texts::{SharedGuard, UntrustedTexts};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Command {
-    /// Decide whether the call may run.
-    Ask(CallIndex),
+    /// Decide whether the call may run, or ask a person if a rule requires it.
+    Ask {
+        request: Box<Request>,
+        must_ask: bool,
+    },
     Start(CallIndex),
     Stop(CallIndex),
-    /// Stop waiting for a decision about the call or for its retry.
+    /// Retry the call after this time. [`RunState::handle_timeout`] does it too.
+    Wait(CallIndex, Duration),
+    /// Ask for the outcome of the interrupted call.
+    Recover(Box<Request>),
+    /// Stop waiting for a decision about the call, for its outcome, or for its retry.
     Forget(CallIndex),
     /// Send the results of the turn.
     Close(usize),
@@ -51,11 +68,12 @@ pub(crate) enum Command {
     Deliver(CallIndex),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RunState {
     plan: Plan,
     toolbox: Arc<Toolbox>,
-    pub(crate) policy: Policy,
+    policy: Policy,
+    rules: Rules,
     /// The indices of the tools in the plan, in the order of the toolbox.
     numbers: Vec<ToolIndex>,
     calls: Vec<Call>,
@@ -68,18 +86,35 @@ pub(crate) struct RunState {
     untrusted: Option<UntrustedTexts>,
     /// The reason why the current turn was cancelled, possibly before its first call.
     cancelled: Option<Arc<str>>,
-    /// Whether the last cancellation was a timeout of the turn.
-    pub(crate) turn_timed_out: bool,
     /// All calls with a smaller index were cancelled.
     cancelled_before: usize,
     /// The tools whose calls are all approved.
-    always: HashSet<Arc<str>>,
+    always: BTreeSet<Arc<str>>,
     /// The total size of dependency results that calls got, in bytes.
     counted_dependency_bytes: usize,
     /// The call that finished the run.
-    pub(crate) finisher: Option<CallIndex>,
+    finisher: Option<CallIndex>,
+    /// The end of the current turn's time limit.
+    deadline: Option<Duration>,
+    /// When something happens to a call: its retry, or the end of the time for an answer about it.
+    timers: BTreeSet<(Duration, CallIndex)>,
+    /// Changes the delays of retries, so that not all runs retry at the same time.
+    pub(crate) jitter: u32,
+    /// Inputs that were decided. They are applied one by one, as a replay of the log applies them.
+    decided: VecDeque<RunEvent>,
+    /// Interrupted calls whose outcome cannot be found out. They end last in their turn, because what follows from their end
+    /// may be logged later.
+    unknown: Vec<(CallIndex, Option<BoxError>)>,
+    /// The calls that ended as unknown and whose outcome may still be found out, when the run is resumed.
+    unresolved: BTreeSet<u32>,
+    /// The number of calls that a log restored.
+    restored_calls: usize,
+    /// The error, if the log cannot be written.
+    log_failed: Option<Arc<str>>,
+    /// Whether decisions follow from inputs. Those of a log that is replayed are in the log.
+    is_live: bool,
     /// The calls that ended in the log that is replayed, by index.
-    pub(crate) recorded: HashMap<u32, Recorded>,
+    recorded: HashMap<u32, Recorded>,
     /// Whether events are needed.
     pub(crate) is_observed: bool,
     pub(crate) events: Vec<RunEvent>,
@@ -97,17 +132,19 @@ pub(crate) struct Call {
     /// The arguments, until the last start of the call, to save memory.
     arguments: Option<Arc<Arguments>>,
     /// The reason, if the call is held.
-    pub(crate) held: Option<HeldReason>,
+    held: Option<HeldReason>,
     times: Times,
     pub(crate) attempts: u32,
     note: Option<Arc<str>>,
     error: Option<Arc<CallError>>,
-    /// The untrusted text that its tool observed, until the call has its result.
-    untrusted: Option<Arc<Untrusted<'static>>>,
-    /// The end of the delay, if the call backs off.
-    pub(crate) retry_at: Duration,
+    /// Its time in the timers.
+    timer: Option<Duration>,
     /// Whether the call was interrupted and its outcome is unknown.
     is_aside: bool,
+    /// How often the call started again after it alone was interrupted.
+    restarts: u32,
+    /// Whether the turn timed out, if the call was stopped.
+    stopped: Option<bool>,
     pub(crate) is_submitted: bool,
     /// The call whose tool has submitted it.
     pub(crate) parent: Option<u32>,
@@ -121,7 +158,6 @@ struct Turn {
     first: usize,
     unended: usize,
     state: TurnState,
-    opened: Duration,
     /// The order, once the turn has a call.
     order: Option<Order>,
 }
@@ -150,10 +186,19 @@ pub(crate) fn submitted_id(call: u32) -> String {
     format!("submitted_{call}")
 }
 
+/// Returns whether the run state needs the item.
+pub(crate) fn is_for_run(item: &ReplyItem<'_>) -> bool {
+    matches!(
+        item,
+        ReplyItem::CallStart(_) | ReplyItem::Call(_) | ReplyItem::MaybeReasoning { .. }
+    )
+}
+
 impl RunState {
     pub(crate) fn new(
         toolbox: Arc<Toolbox>,
         policy: Policy,
+        rules: Rules,
         untrusted: Option<UntrustedTexts>,
     ) -> Self {
         let mut limits = Limits::default();
@@ -161,24 +206,11 @@ impl RunState {
         limits.calls_per_turn = policy.calls_per_turn;
         let mut state = Self {
             plan: Plan::new(limits),
-            toolbox: Arc::default(),
             policy,
-            numbers: Vec::new(),
-            calls: Vec::new(),
-            written: Vec::new(),
-            children: BTreeMap::new(),
-            turns: Vec::new(),
+            rules,
             untrusted,
-            cancelled: None,
-            turn_timed_out: false,
-            cancelled_before: 0,
-            always: HashSet::new(),
-            counted_dependency_bytes: 0,
-            finisher: None,
-            recorded: HashMap::new(),
-            is_observed: false,
-            events: Vec::new(),
-            commands: VecDeque::new(),
+            is_live: true,
+            ..Self::default()
         };
         state.set_tools(toolbox);
         state
@@ -202,108 +234,91 @@ impl RunState {
         self.toolbox = toolbox;
     }
 
-    /// Applies an input at a time since the start of the run.
-    pub(crate) fn apply(&mut self, input: Input, at: Duration) {
+    /// Applies an event that does not follow from others, at a time since the start of the run, and what is decided because of
+    /// it. `items` are the parts of the reply in a text, or those that its end completes. Ids, names and numbers that are not
+    /// known outside are set here.
+    pub(crate) fn apply(&mut self, event: RunEvent, items: Vec<ReplyItem<'static>>, at: Duration) {
+        self.input(event, items, at);
+        self.settle(at);
+    }
+
+    fn input(&mut self, mut event: RunEvent, items: Vec<ReplyItem<'static>>, at: Duration) {
+        event.set_at(at);
         // The plan returns errors for inputs that come too late, such as the end of a cancelled call. They can be ignored.
-        match input {
-            Input::Examples(calls) => self.observe_examples(calls, at),
-            Input::Untrusted { name, text } => self.observe_untrusted(name, text, at),
-            Input::Message { author, text } => {
-                if author == Author::User {
+        match event {
+            RunEvent::Examples(shown) => self.observe_examples(shown),
+            RunEvent::Untrusted(received) => self.observe_untrusted(received),
+            RunEvent::Message(message) => {
+                self.give_up_outcomes(at);
+                if message.author == Author::User {
                     // A new question of the user continues a finished run.
                     self.finisher = None;
-                    self.observe_message(&text);
+                    self.observe_message(&message.text);
                 }
-                self.emit(|| RunEvent::Message(Message { author, text, at }));
+                self.emit(RunEvent::Message(message));
             }
-            Input::BeginTurn { calls } => self.begin_turn(calls, at),
-            Input::Text { source, items } => {
-                if let Some(source) = source {
-                    self.emit(|| RunEvent::Text(Delta { source, at }));
+            RunEvent::Turn(turn) => self.begin_turn(turn),
+            RunEvent::Text(delta) => {
+                // It is empty if no subscriber needs it.
+                if !self.is_live || !delta.source.as_bytes().is_empty() {
+                    self.emit(RunEvent::Text(delta));
                 }
                 self.process_items(items, at);
             }
-            Input::EndReply { stop, usage, items } => self.end_reply(stop, usage, items, at),
-            Input::Submit {
-                name,
-                arguments,
-                parent,
-            } => self.submit(&name, arguments, parent, at),
-            Input::Admit {
-                call,
-                by,
-                reason,
-                always,
-                arguments,
-            } => self.admit(call, by, reason, always, arguments, at),
-            Input::Deny { call, reason } => {
-                let _ = self.plan.deny(call, reason);
-            }
-            Input::Ended { call, ended } => self.ended(call, ended, at),
-            Input::SubagentText {
-                call,
-                text,
-                stop,
-                usage,
-            } => {
+            RunEvent::ReplyEnd(end) => self.end_reply(end, items),
+            RunEvent::Call(call) => self.submit(call),
+            RunEvent::Admitted(admission) => self.admit(admission),
+            RunEvent::Result(result) => self.end_or_deny(result),
+            RunEvent::SubagentText(mut part) => {
+                let call = CallIndex::new(part.call);
                 if self.state(call) == Some(State::Running) {
-                    self.emit_for(call, at, |CallRef { call, id, name, at }| {
-                        RunEvent::SubagentText(SubagentText {
-                            call,
-                            id,
-                            name,
-                            text,
-                            stop,
-                            usage,
-                            at,
-                        })
-                    });
+                    let about = self.about(call, at);
+                    (part.id, part.name) = (about.id, about.name);
+                    self.emit(RunEvent::SubagentText(part));
                 }
             }
-            Input::BackOff { call, error, wait } => self.back_off(call, error, wait, at),
-            Input::Retry { call } => {
+            RunEvent::BackOff(back_off) => self.back_off(back_off),
+            RunEvent::Retry(retry) => {
+                let call = CallIndex::new(retry.call);
                 // An interrupted call still holds its slot.
                 if self.state(call) == Some(State::Running) {
                     let _ = self.plan.back_off(call);
                 }
                 if self.plan.retry(call).is_ok() {
-                    self.emit_for(call, at, RunEvent::Retry);
+                    self.set_timer(call, None);
+                    self.emit(RunEvent::Retry(retry));
                 }
             }
-            Input::Cancel { reason, timed_out } => self.cancel(reason, timed_out, at),
-            Input::CancelCall { call, reason } => self.cancel_call(call, reason, at),
+            RunEvent::Cancel(cancel) => self.cancel(cancel),
+            RunEvent::LogFailed(failed) => self.fail_log(failed.error, at),
+            // These follow from others, or are not part of the run.
+            _ => {}
         }
         self.run_actions(at);
     }
 
-    fn begin_turn(&mut self, calls: Option<u32>, at: Duration) {
-        self.turn_timed_out = false;
-        if let Some(turn) = self.turns.last()
-            && turn.state == TurnState::Open
-        {
+    fn begin_turn(&mut self, mut begin: TurnBegin) {
+        let (at, calls) = (begin.at, begin.calls);
+        self.give_up_outcomes(at);
+        if self.is_open() {
             // The destructor of the turn did not run.
-            self.cancel("the turn was abandoned".into(), false, at);
-            self.run_actions(at);
-            self.end_reply(Stop::Broken, None, Vec::new(), at);
-            self.run_actions(at);
+            let cancel = RunEvent::cancel(None, "the turn was abandoned");
+            self.input(cancel, Vec::new(), at);
+            self.input(RunEvent::reply_end(Stop::Broken, None), Vec::new(), at);
         }
         self.observe_results();
         self.cancelled = self.finisher.map(|call| {
-            let name = self.calls.get(call.index()).map(|call| &*call.name);
-            format!(
-                "the run had already finished with a call of `{}`",
-                name.unwrap_or_default()
-            )
-            .into()
+            let name = self.about(call, at).name;
+            format!("the run had already finished with a call of `{name}`").into()
         });
-        let turn = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
+        begin.turn = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
         self.turns.push(Turn {
             first: self.calls.len(),
             unended: 0,
             state: TurnState::Open,
-            opened: at,
             order: None,
         });
+        self.deadline = (self.policy.turn_timeout).and_then(|time| at.checked_add(time));
         let limits = [self.policy.calls_per_turn, calls];
         let most = limits.into_iter().flatten().min();
         self.plan.limit_calls_per_turn(most);
@@ -311,7 +326,10 @@ impl RunState {
         if self.cancelled.is_some() {
             self.plan.cancel_all();
         }
-        self.emit(|| RunEvent::Turn(TurnBegin { turn, calls, at }));
+        self.emit(RunEvent::Turn(begin));
+        if let Some(error) = self.log_failed.clone() {
+            self.fail_log(error, at);
+        }
     }
 
     fn set_order(&mut self, order: Order) {
@@ -329,13 +347,18 @@ impl RunState {
                         Syntax::Block => self.policy.block_order,
                         Syntax::Emoji => self.policy.emoji_order,
                     }));
-                    let id = started.id.as_str().into();
-                    self.declare(
-                        id,
-                        started.name.as_str().into(),
-                        started.dependencies.as_slice().into(),
-                        at,
-                    );
+                    if let Ok(call) = self.plan.declare(&started.id) {
+                        self.written.push(call);
+                        self.add_call(Appeared {
+                            call: call.get(),
+                            id: started.id.as_str().into(),
+                            name: started.name.as_str().into(),
+                            dependencies: started.dependencies.as_slice().into(),
+                            submitted: None,
+                            parent: None,
+                            at,
+                        });
+                    }
                 }
                 ReplyItem::Call(read) => {
                     let index = self.written_call(read.call.index);
@@ -374,22 +397,7 @@ impl RunState {
         }
     }
 
-    fn declare(&mut self, id: Arc<str>, name: Arc<str>, dependencies: Arc<[String]>, at: Duration) {
-        if let Ok(call) = self.plan.declare(&id) {
-            self.written.push(call);
-            self.add_call(Appeared {
-                call: call.get(),
-                id,
-                name,
-                dependencies,
-                submitted: None,
-                parent: None,
-                at,
-            });
-        }
-    }
-
-    /// Rejects a call because of an error, with `words` instead of the message of the error if given.
+    /// Rejects a call because of an error, with another message than that of the error if given.
     fn reject_invalid(&mut self, call: CallIndex, error: Arc<CallError>, message: Option<String>) {
         let message = message.unwrap_or_else(|| error.to_string());
         if let Some(entry) = self.calls.get_mut(call.index()) {
@@ -404,13 +412,11 @@ impl RunState {
         self.written.get(place).copied().unwrap_or(none)
     }
 
-    fn submit(
-        &mut self,
-        name: &Arc<str>,
-        arguments: Arc<SubmittedArguments>,
-        parent: Option<u32>,
-        at: Duration,
-    ) {
+    fn submit(&mut self, mut appeared: Appeared) {
+        let (at, parent) = (appeared.at, appeared.parent);
+        let Some(arguments) = appeared.submitted.clone() else {
+            return;
+        };
         let submitted = match parent {
             Some(_) => self.plan.submit_nested(),
             None => self.plan.submit(),
@@ -418,8 +424,9 @@ impl RunState {
         let Ok(call) = submitted else {
             return;
         };
-        let bound = match self.toolbox.submittable(name) {
-            None => Err(self.toolbox.unknown(name)),
+        let name = Arc::clone(&appeared.name);
+        let bound = match self.toolbox.submittable(&name) {
+            None => Err(self.toolbox.unknown(&name)),
             Some((place, tool)) => {
                 let bound = arguments.bind(&tool.spec, &self.policy.limits);
                 bound.map(|arguments| (place, Arc::new(arguments)))
@@ -427,15 +434,8 @@ impl RunState {
         };
         let is_orphan =
             parent.is_some_and(|one| self.state(CallIndex::new(one)) != Some(State::Running));
-        self.add_call(Appeared {
-            call: call.get(),
-            id: submitted_id(call.get()).into(),
-            name: Arc::clone(name),
-            dependencies: Arc::default(),
-            submitted: Some(arguments),
-            parent,
-            at,
-        });
+        (appeared.call, appeared.id) = (call.get(), submitted_id(call.get()).into());
+        self.add_call(appeared);
         if let Some(parent) = parent.filter(|_| !is_orphan) {
             let children = self.children.entry(CallIndex::new(parent));
             children.or_default().push(call);
@@ -448,7 +448,7 @@ impl RunState {
                 let _ = self.plan.reject(call, reason);
             }
             Ok((tool, arguments)) => {
-                let echo = self.echo_of(|guard| guard.echo_of_arguments(name, &arguments));
+                let echo = self.echo_of(|guard| guard.echo_of_arguments(&name, &arguments));
                 self.complete(call, tool, &arguments, echo, None, at);
             }
             Err(reason) => {
@@ -462,7 +462,7 @@ impl RunState {
             turn.unended += 1;
         }
         let at = appeared.at;
-        self.emit(|| RunEvent::Call(appeared.clone()));
+        self.emit(RunEvent::Call(appeared.clone()));
         self.calls.push(Call {
             id: appeared.id,
             name: appeared.name,
@@ -478,22 +478,12 @@ impl RunState {
         });
     }
 
-    fn end_reply(
-        &mut self,
-        stop: Stop,
-        usage: Option<Usage>,
-        items: Vec<ReplyItem<'static>>,
-        at: Duration,
-    ) {
-        let number = self.turns.len().saturating_sub(1);
-        if self
-            .turns
-            .last()
-            .is_none_or(|turn| turn.state != TurnState::Open)
-        {
+    fn end_reply(&mut self, end: ReplyEnd, items: Vec<ReplyItem<'static>>) {
+        if !self.is_open() {
             return;
         }
-        self.emit(|| RunEvent::ReplyEnd(ReplyEnd { stop, usage, at }));
+        let (stop, at) = (end.stop, end.at);
+        self.emit(RunEvent::ReplyEnd(end));
         self.process_items(items, at);
         self.set_order(Order::Graph);
         let reply = match stop {
@@ -505,84 +495,69 @@ impl RunState {
             turn.state = TurnState::ReplyEnded;
         }
         self.run_actions(at);
-        self.close_turn(number, at);
+        self.close_turn(self.turns.len().saturating_sub(1), at);
     }
 
-    fn admit(
-        &mut self,
-        call: CallIndex,
-        by: AdmittedBy,
-        reason: Option<Arc<str>>,
-        always: bool,
-        arguments: Option<Arc<Arguments>>,
-        at: Duration,
-    ) {
-        // Only the gate can approve a held call.
-        if by != AdmittedBy::Gate && self.call(call).is_some_and(|call| call.held.is_some()) {
+    fn admit(&mut self, admission: Admission) {
+        let call = CallIndex::new(admission.call);
+        let edited = admission.arguments.as_ref();
+        let edited = edited.map(|texts| self.edited(call, &texts.0));
+        let Some(entry) = self.calls.get_mut(call.index()) else {
+            return;
+        };
+        // Only the gate can approve a held call. The call may have been cancelled since.
+        let may_admit = admission.by == AdmittedBy::Gate || entry.held.is_none();
+        if !may_admit || edited == Some(None) || self.plan.admit(call).is_err() {
             return;
         }
-        // The call may have been cancelled since.
-        if self.plan.admit(call).is_err() {
-            return;
-        }
-        if let Some(entry) = self.calls.get(call.index()).filter(|_| always) {
+        if admission.always {
             self.always.insert(Arc::clone(&entry.name));
         }
-        let texts = arguments.as_deref().map(Into::into);
-        if let Some(arguments) = arguments
-            && let Some(entry) = self.calls.get_mut(call.index())
-        {
+        if let Some(arguments) = edited.flatten() {
             let note = format!(
                 "a user edited the arguments; the call ran with {}",
                 arguments.to_value()
             );
             entry.note = Some(note.into());
-            entry.arguments = Some(arguments);
+            entry.arguments = Some(Arc::new(arguments));
         }
-        self.emit_for(call, at, |CallRef { call, id, name, at }| {
-            RunEvent::Admitted(Admission {
-                call,
-                id,
-                name,
-                by,
-                reason,
-                always,
-                arguments: texts,
-                at,
-            })
-        });
+        self.set_timer(call, None);
+        self.emit(RunEvent::Admitted(admission));
     }
 
-    fn back_off(&mut self, call: CallIndex, error: Arc<str>, wait: Duration, at: Duration) {
+    /// Returns edited arguments. A user edited them, so the limits of calls do not apply.
+    fn edited(&self, call: CallIndex, texts: &[(String, String)]) -> Option<Arguments> {
+        let bound = bind_pairs(&self.tool(call)?.spec, texts, &CallLimits::default());
+        let is_recorded = self.recorded.contains_key(&call.get());
+        bound.ok().or_else(|| is_recorded.then(|| unbound(texts)))
+    }
+
+    fn back_off(&mut self, back_off: BackOff) {
+        let (call, wait, at) = (CallIndex::new(back_off.call), back_off.wait, back_off.at);
         if self.plan.back_off(call).is_ok() {
-            if let Some(entry) = self.calls.get_mut(call.index()) {
-                entry.retry_at = at.saturating_add(wait);
-            }
-            self.emit_for(call, at, |CallRef { call, id, name, at }| {
-                RunEvent::BackOff(BackOff {
-                    call,
-                    id,
-                    name,
-                    error,
-                    wait,
-                    at,
-                })
-            });
+            self.set_timer(call, Some(at.saturating_add(wait)));
+            self.commands.push_back(Command::Wait(call, wait));
+            self.emit(RunEvent::BackOff(back_off));
             // After the event: the results of the children follow from it.
             self.cancel_children(call, at);
         }
     }
 
-    pub(crate) fn run_actions(&mut self, at: Duration) {
+    fn run_actions(&mut self, at: Duration) {
         while let Some(action) = self.plan.next_action() {
             match action {
-                Action::Ready(call) => {
-                    self.emit_ready(call, at);
-                    self.commands.push_back(Command::Ask(call));
-                }
+                Action::Ready(call) => self.ready(call, at),
                 Action::Start(call) => {
-                    self.started(call, at);
-                    self.commands.push_back(Command::Start(call));
+                    if let Some(entry) = self.calls.get_mut(call.index()) {
+                        entry.attempts += 1;
+                        entry.is_aside = false;
+                        entry.times.started = Some(at);
+                        let attempt = entry.attempts;
+                        self.emit(about!(self, call, at, Start(Started { attempt })));
+                    }
+                    if self.is_live {
+                        self.start(call);
+                    }
                 }
                 Action::Skip { call, because } => self.skip(call, because, at),
                 Action::Reject { call, reason } => self.reject(call, &reason, at),
@@ -598,49 +573,47 @@ impl RunState {
                     };
                     self.end_unstarted(call, Status::Cancelled, error, None, at);
                 }
-                Action::Stop(call) => self.commands.push_back(Command::Stop(call)),
+                // If the log failed, the tool continues: its end cannot be logged, but stopping it halfway would be worse.
+                Action::Stop(_) if self.log_failed.is_some() => {}
+                Action::Stop(call) => self.stop(call, false),
             }
         }
     }
 
-    fn started(&mut self, call: CallIndex, at: Duration) {
-        let Some(entry) = self.calls.get_mut(call.index()) else {
-            return;
-        };
-        entry.attempts += 1;
-        entry.is_aside = false;
-        entry.times.started = Some(at);
-        let attempt = entry.attempts;
-        self.emit_for(call, at, |CallRef { call, id, name, at }| {
-            RunEvent::Start(Started {
-                call,
-                id,
-                name,
-                attempt,
-                at,
-            })
-        });
+    /// Stops a running call, once.
+    fn stop(&mut self, call: CallIndex, timed_out: bool) {
+        if let Some(entry) = self.calls.get_mut(call.index())
+            && entry.stopped.is_none()
+        {
+            entry.stopped = Some(timed_out);
+            self.commands.push_back(Command::Stop(call));
+        }
     }
 
-    fn emit(&mut self, event: impl FnOnce() -> RunEvent) {
+    /// Sets when something happens to a call.
+    fn set_timer(&mut self, call: CallIndex, at: Option<Duration>) {
+        if let Some(entry) = self.calls.get_mut(call.index()) {
+            let before = std::mem::replace(&mut entry.timer, at);
+            before.map(|before| self.timers.remove(&(before, call)));
+            self.timers.extend(at.map(|at| (at, call)));
+        }
+    }
+
+    fn emit(&mut self, event: RunEvent) {
         if self.is_observed {
-            self.events.push(event());
+            self.events.push(event);
         }
     }
 
-    fn emit_for(&mut self, call: CallIndex, at: Duration, event: impl FnOnce(CallRef) -> RunEvent) {
-        if let Some(entry) = self.calls.get(call.index()).filter(|_| self.is_observed) {
-            self.events.push(event(CallRef {
-                call: call.get(),
-                id: Arc::clone(&entry.id),
-                name: Arc::clone(&entry.name),
-                at,
-            }));
-        }
-    }
-
-    fn id(&self, call: CallIndex) -> Arc<str> {
+    /// Returns what an event about a call begins with.
+    fn about(&self, call: CallIndex, at: Duration) -> CallRef {
         let entry = self.calls.get(call.index());
-        entry.map_or_else(|| "".into(), |entry| Arc::clone(&entry.id))
+        let (id, name) = entry.map(|entry| (&entry.id, &entry.name)).unzip();
+        CallRef {
+            call: call.get(),
+            id: id.cloned().unwrap_or_default(),
+            name: name.cloned().unwrap_or_default(),
+            at,
+        }
     }
 }

@@ -3,16 +3,17 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use plaincall_call::Stop;
-use plaincall_plan::CallIndex;
 use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
 
 use crate::call_arguments::SubmittedArguments;
 use crate::driver::Message;
+use crate::event::{Appeared, RunEvent, SubagentText};
 use crate::result::{CallResult, Status};
-use crate::run_state::{Input, submitted_id};
+use crate::run_state::submitted_id;
 use crate::turn::Turn;
 use crate::usage::Usage;
 
@@ -90,12 +91,16 @@ impl Turn<'_> {
             return submitted;
         }
         submitted.call = self.next_call();
-        let input = Input::Submit {
+        let event = RunEvent::Call(Appeared {
+            call: submitted.call,
+            id: Arc::default(),
             name,
-            arguments: Arc::new(arguments.not_too_deep()),
+            dependencies: Arc::default(),
+            submitted: Some(Arc::new(arguments.not_too_deep())),
             parent,
-        };
-        self.run.send(Message::Submit(input, reply));
+            at: Duration::ZERO,
+        });
+        self.run.send(Message::Submit(event, reply));
         submitted
     }
 
@@ -109,12 +114,16 @@ impl Turn<'_> {
         stop: Option<Stop>,
         usage: Option<Usage>,
     ) {
-        self.run.send(Message::Input(Input::SubagentText {
-            call: CallIndex::new(call),
+        let part = SubagentText {
+            call,
+            id: Arc::default(),
+            name: Arc::default(),
             text: text.into(),
             stop,
             usage,
-        }));
+            at: Duration::ZERO,
+        };
+        self.run.record(RunEvent::SubagentText(part));
     }
 
     /// Returns the submitted calls of a [resumed](crate::Run::resume_turn) turn, in order. This includes calls that have ended.
@@ -159,10 +168,8 @@ impl Submitted {
     /// its result.
     pub fn cancel(&self) {
         if let Some(inbox) = self.inbox.upgrade() {
-            let _ = inbox.send(Message::Input(Input::CancelCall {
-                call: CallIndex::new(self.call),
-                reason: "the caller cancelled it".into(),
-            }));
+            let cancel = RunEvent::cancel(Some(self.call), "the caller cancelled it");
+            let _ = inbox.send(Message::Event(cancel, Vec::new()));
         }
     }
 

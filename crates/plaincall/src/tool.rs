@@ -287,9 +287,7 @@ impl Tool {
         F: Fn(Arguments, Context) -> R + Send + Sync + 'static,
         R: ToolFuture<Output = ToolResult> + Send + 'static,
     {
-        self.code = Code::Function(Arc::new(move |arguments, context| {
-            Box::pin(function(arguments, context))
-        }));
+        self.code = Self::raw(self.spec.clone(), function).code;
         self
     }
 

@@ -6,16 +6,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use futures_core::Stream;
 use plaincall_call::{ReplyItem, Stop, Untrusted};
 use tokio::sync::oneshot;
 
 use crate::driver::Message;
-use crate::event::RunEvent;
+use crate::event::{Delta, RunEvent, TurnBegin};
 use crate::result::{CallResult, TurnResults};
 use crate::run::Run;
-use crate::run_state::{Input, is_for_run};
+use crate::run_state::is_for_run;
+use crate::source::Source;
 use crate::trace::Parent;
 use crate::usage::Usage;
 
@@ -83,10 +85,9 @@ impl Run {
             self.send(Message::Abandon);
         }
         self.reader.begin_reply();
-        self.send(Message::BeginTurn {
-            parent: Parent::turn(),
-            calls,
-        });
+        let (turn, at) = (0, Duration::ZERO);
+        let begin = RunEvent::Turn(TurnBegin { turn, calls, at });
+        self.send(Message::BeginTurn(begin, Parent::turn()));
         Turn::new(self, None, Vec::new())
     }
 }
@@ -134,8 +135,10 @@ impl<'run> Turn<'run> {
         let is_needed = self.run.text_is_needed.load(Ordering::Relaxed) && !chunk.is_empty();
         if is_needed || !items.is_empty() {
             self.remember(&items);
-            let source = is_needed.then(|| chunk.into());
-            self.run.send(Message::Input(Input::Text { source, items }));
+            let source = Source::from(if is_needed { chunk } else { b"" });
+            let at = Duration::ZERO;
+            let delta = RunEvent::Text(Delta { source, at });
+            self.run.send(Message::Event(delta, items));
         }
     }
 
@@ -180,12 +183,8 @@ impl<'run> Turn<'run> {
         if self.run.listener.is_some() {
             self.items.extend(items.iter().cloned());
         }
-        self.run.send(Message::EndReply {
-            stop,
-            usage: self.usage,
-            items,
-            reply,
-        });
+        let end = RunEvent::reply_end(stop, self.usage);
+        self.run.send(Message::EndReply(end, items, reply));
     }
 
     /// Ends the reply, unless [`end`](Self::end) was called, and waits until all its calls have ended.

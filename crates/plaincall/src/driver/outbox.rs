@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use plaincall_call::Effect;
 use plaincall_plan::{CallIndex, Status};
 use tokio::sync::oneshot;
 
-use super::{Driver, PendingDelivery, cancel_without_log};
+use super::{Driver, PendingDelivery};
 use crate::event::{LogFailed, RunEvent};
 use crate::log::{Durability, Progress, Recorder};
 use crate::observers::Listener;
-use crate::result::{CallResult, TurnResults};
+use crate::result::TurnResults;
 
 /// The backlog of the log, in bytes, above which [`Turn::caught_up`](crate::Turn::caught_up) waits.
 const LOG_BACKLOG: usize = 1 << 20;
@@ -98,10 +97,7 @@ impl Driver {
     /// Returns how durable an event must be before it is delivered: starts and results of tools that write, and ends of
     /// turns, must be synced.
     fn durability(&self, event: &RunEvent) -> Durability {
-        let is_write = |call: u32| {
-            let tool = self.run_state.tool(CallIndex::new(call));
-            tool.is_some_and(|tool| tool.spec.effect == Effect::Write)
-        };
+        let is_write = |call: u32| self.run_state.writes(CallIndex::new(call));
         match event {
             RunEvent::Run(_) | RunEvent::TurnEnd(_) => Durability::Synced,
             RunEvent::Start(started) if is_write(started.call) => Durability::Synced,
@@ -121,21 +117,18 @@ impl Driver {
                     self.deliver(what);
                 }
             }
-            Progress::Failed(error) => {
+            Progress::Failed(failure) => {
                 // The remaining deliveries are not in the log, so they come after the failure.
-                let at = self.begun.elapsed();
-                let failed = LogFailed {
-                    error: Arc::clone(&error),
-                    at,
-                };
-                self.listeners.send(RunEvent::LogFailed(failed));
+                let (error, at) = (Arc::clone(&failure), self.begun.elapsed());
+                let failed = RunEvent::LogFailed(LogFailed { error, at });
+                self.listeners.send(failed.clone());
                 while let Some((_, mut what)) = self.outbox.pop_front() {
                     if let PendingDelivery::Results(_, results) = &mut what {
-                        results.log_failure = Some(Arc::clone(&error));
+                        results.log_failure = Some(Arc::clone(&failure));
                     }
                     self.deliver(what);
                 }
-                self.apply(cancel_without_log(&error));
+                self.apply(failed, Vec::new());
             }
         }
     }
@@ -147,15 +140,12 @@ impl Driver {
     /// Returns whether an event must not be logged yet, because it follows from a call with unknown outcome. When the run is
     /// resumed, the outcome may be found out.
     fn is_held_back(&self, event: &RunEvent) -> bool {
-        if self.unresolved.is_empty() {
-            return false;
-        }
         match event {
             RunEvent::Result(result) => {
-                let because = result.because.as_ref();
-                let follows = because.is_some_and(|one| self.unresolved.contains(&one.root.call));
-                follows
-                    || (result.status == Status::Unknown && self.unresolved.contains(&result.call))
+                let root = result.because.as_ref().map(|because| because.root.call);
+                let own = (result.status == Status::Unknown).then_some(result.call);
+                let mut causes = root.into_iter().chain(own);
+                causes.any(|call| self.run_state.unresolved().contains(&call))
             }
             RunEvent::TurnEnd(end) => {
                 let turn_of = |event: &RunEvent| {
@@ -172,7 +162,6 @@ impl Driver {
 
     /// Logs the events that were held back, because the conversation continues and unknown outcomes stay unknown.
     pub(super) fn write_held_back(&mut self) {
-        self.unresolved.clear();
         for event in std::mem::take(&mut self.held_back) {
             self.write_down(&event);
         }
@@ -181,22 +170,8 @@ impl Driver {
     /// Sends the results of a closed turn.
     pub(super) fn send_results(&mut self, turn: usize, reply: oneshot::Sender<TurnResults>) {
         let whole = &self.config.shared.whole_results;
-        let results = TurnResults {
-            results: self
-                .run_state
-                .results(turn)
-                .filter(|result| !self.is_submitted(result))
-                .map(|result| whole.for_model(result))
-                .collect(),
-            is_last: self.run_state.finisher.is_some(),
-            log_failure: self.log_failure(),
-        };
+        let results = self.run_state.turn_results(turn, whole);
         self.send(PendingDelivery::Results(reply, results));
-    }
-
-    fn is_submitted(&self, result: &CallResult) -> bool {
-        let entry = self.run_state.call(CallIndex::new(result.call));
-        entry.is_some_and(|entry| entry.is_submitted)
     }
 
     /// Sends the result of a submitted call that has ended, if the program waits for it.

@@ -1,23 +1,23 @@
 //! The settings of durable runs, which must be the same on every machine.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use plaincall_call::Stop;
-use plaincall_plan::State;
 use plaincall_syntax::Dialect;
 
 use super::{DurableRun, ToolRunner};
-use crate::attempt::Ended;
 use crate::command::template::Piece;
 use crate::cut::READ_RESULT;
-use crate::event::{Resumed, RunBegin, RunEvent};
+use crate::event::{RunBegin, RunEvent};
 use crate::policy::Policy;
 use crate::replay::{Replayed, beginning, check_tools, replay};
 use crate::rules::Rules;
 use crate::run::{RunError, RunParts, needs, run_begin};
-use crate::run_state::Input;
 use crate::toolbox::Toolbox;
+use crate::whole_results::WholeResults;
 
 /// The tools, the dialect, the policy and the rules of runs. Clones share the tools.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl DurableSettings {
 
     /// Returns what runs the tools.
     pub fn runner(&self) -> ToolRunner {
-        ToolRunner::new(self)
+        ToolRunner::new(self.clone(), PathBuf::new(), BTreeMap::new())
     }
 
     /// Returns the first event of a new run that starts now. The engine must journal it.
@@ -130,7 +130,7 @@ impl DurableSettings {
         let history = [RunEvent::Run(Box::new(begin))];
         let (mut run, _) = self.restore(&history)?;
         let [begin] = history;
-        run.events.insert(0, begin);
+        run.run_state.events.insert(0, begin);
         Ok(run)
     }
 
@@ -141,29 +141,15 @@ impl DurableSettings {
     /// Returns an error if the dialect is invalid, or if the events do not follow from these settings.
     pub fn resume(&self, history: &[RunEvent]) -> Result<DurableRun, RunError> {
         let (mut run, replayed) = self.restore(history)?;
-        run.run_state.count_restored();
-        let at = run.at;
-        let unstarted = replayed.unstarted();
-        let has_unended = run.run_state.is_open() || run.run_state.has_unended();
+        let (at, state) = (run.at, &mut run.run_state);
+        let has_unended = state.is_open() || state.has_unended();
         if has_unended || !replayed.pending.is_empty() {
-            run.events.push(RunEvent::Resumed(Resumed::everything(at)));
-            run.events.extend(replayed.pending);
+            state.resume(replayed, has_unended, at);
         }
         if has_unended {
-            run.cancel("the conversation was interrupted", at);
-            run.run_state.set_aside(&unstarted, at);
-            for call in run.run_state.calls_in(State::Running) {
-                let ended = run.run_state.cancelled_end(call);
-                run.apply(Input::Ended { call, ended }, at);
-            }
-            // All others that back off were cancelled.
-            for call in run.run_state.calls_in(State::BackOff) {
-                let ended = Ended::unknown(None);
-                run.apply(Input::Ended { call, ended }, at);
-            }
-            let (stop, usage, items) = (Stop::Broken, None, Vec::new());
-            run.apply(Input::EndReply { stop, usage, items }, at);
-            run.steps.clear();
+            state.end_all_as_unknown(at);
+            state.apply(RunEvent::reply_end(Stop::Broken, None), Vec::new(), at);
+            state.commands.clear();
         }
         Ok(run)
     }
@@ -171,14 +157,20 @@ impl DurableSettings {
     fn restore(&self, history: &[RunEvent]) -> Result<(DurableRun, Replayed), RunError> {
         let begin = beginning(history)?;
         check_tools(&begin.tools, &self.toolbox)?;
-        let mut parts = RunParts::new(&self.toolbox, &self.dialect, begin.policy, history)?;
+        let (dialect, rules) = (&self.dialect, self.rules.clone());
+        let mut parts = RunParts::new(&self.toolbox, dialect, begin.policy, rules, history)?;
+        parts.run_state.begin_replay(HashMap::new());
         let replayed = replay(history, true, &mut parts.run_state, &mut parts.reader, None)?;
-        let mut run = DurableRun::new(self, parts.run_state, parts.reader);
-        (run.began_unix_ms, run.at) = (begin.began_unix_ms, replayed.at);
-        for (name, text) in parts.definitions {
-            let text = Some(text);
-            run.apply(Input::Untrusted { name, text }, replayed.at);
+        for event in parts.definitions {
+            parts.run_state.apply(event, Vec::new(), replayed.at);
         }
+        let run = DurableRun {
+            run_state: parts.run_state,
+            reader: parts.reader,
+            whole_results: WholeResults::new(begin.policy.result_limit, false),
+            began_unix_ms: begin.began_unix_ms,
+            at: replayed.at,
+        };
         Ok((run, replayed))
     }
 }

@@ -19,7 +19,6 @@ use crate::cut::cut;
 use crate::policy::Echoes;
 use crate::result::Status;
 use crate::tool::Tool;
-use crate::toolbox::Toolbox;
 use crate::trace::Parent;
 use crate::whole_results::WholeResults;
 
@@ -61,31 +60,35 @@ impl CallEnd {
 /// Runs the tools of durable runs on this machine. Clones share it.
 #[derive(Clone)]
 pub struct ToolRunner {
-    toolbox: Arc<Toolbox>,
+    settings: DurableSettings,
     shared: Arc<RunContext>,
 }
 
 impl fmt::Debug for ToolRunner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tools = self.toolbox.iter().map(Tool::name);
+        let tools = self.settings.toolbox.iter().map(Tool::name);
         formatter.debug_list().entries(tools).finish()
     }
 }
 
 impl ToolRunner {
-    pub(super) fn new(settings: &DurableSettings) -> Self {
+    pub(super) fn new(
+        settings: DurableSettings,
+        current_directory: PathBuf,
+        environment: BTreeMap<OsString, OsString>,
+    ) -> Self {
         let dialect = std::slice::from_ref(&settings.dialect);
         let guard = EchoGuard::new(dialect).ok();
         Self {
-            toolbox: Arc::clone(&settings.toolbox),
             shared: Arc::new(RunContext {
                 directory: None,
-                current_directory: PathBuf::new(),
-                environment: BTreeMap::new(),
+                current_directory,
+                environment,
                 whole_results: WholeResults::new(settings.policy.result_limit, false),
                 rules: settings.rules.clone(),
                 guard: guard.filter(|_| settings.policy.echoes == Echoes::Held),
             }),
+            settings,
         }
     }
 
@@ -96,18 +99,7 @@ impl ToolRunner {
         current_directory: PathBuf,
         environment: BTreeMap<OsString, OsString>,
     ) -> Self {
-        let shared = &self.shared;
-        Self {
-            shared: Arc::new(RunContext {
-                directory: None,
-                current_directory,
-                environment,
-                whole_results: WholeResults::new(shared.whole_results.limit(), false),
-                rules: shared.rules.clone(),
-                guard: shared.guard.clone(),
-            }),
-            toolbox: self.toolbox,
-        }
+        Self::new(self.settings, current_directory, environment)
     }
 
     /// Runs the tool of a call within its time limit, until `cancellation` is cancelled. The tool can read the idempotency key
@@ -120,7 +112,7 @@ impl ToolRunner {
         idempotency_key: impl Into<Arc<str>>,
         cancellation: CancellationToken,
     ) -> CallEnd {
-        let Some(tool) = self.toolbox.get(&start.name) else {
+        let Some(tool) = self.settings.toolbox.get(&start.name) else {
             let name = &start.name;
             return CallEnd(Ended::failed(format!("this worker has no tool `{name}`")));
         };

@@ -126,27 +126,7 @@ impl Record {
 }
 
 /// The start of a call, and the event that replaces a damaged one.
-const STARTS: [&str; 2] = ["start", "damaged_end"];
-
-/// All other kinds of events after the first.
-const OTHERS: [&str; 16] = [
-    "admitted",
-    "back_off",
-    "call",
-    "cancel",
-    "message",
-    "ready",
-    "reply_end",
-    "result",
-    "resumed",
-    "retry",
-    "subagent_text",
-    "text",
-    "turn",
-    "turn_end",
-    "untrusted",
-    "waiting",
-];
+const STARTS: [&str; 2] = ["Start", "DamagedEnd"];
 
 /// Returns the start of a line, before its kind.
 fn before_kind(number: u64) -> String {
@@ -158,11 +138,12 @@ fn may_be_start(bytes: &[u8], number: u64) -> bool {
     let Some(kind) = bytes.strip_prefix(before_kind(number).as_bytes()) else {
         return true;
     };
-    let begins = |word: &&str| {
-        let mut quoted = word.bytes().chain([b'"']).zip(kind);
-        quoted.all(|(expected, found)| expected == *found)
+    let begins = |name: &&str| {
+        let kind = kind.iter().filter(|byte| **byte != b'_');
+        let mut quoted = name.bytes().chain([b'"']).zip(kind);
+        quoted.all(|(expected, found)| expected.eq_ignore_ascii_case(found))
     };
-    STARTS.iter().any(&begins) || !OTHERS.iter().any(begins)
+    STARTS.iter().any(&begins) || !RunEvent::NAMES.iter().any(begins)
 }
 
 /// Returns whether there is the start of a call after the first line. Text within a line cannot match, because its quotes are

@@ -14,10 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::process::call::ending;
 use crate::process::capture::{Tail, drain};
-use crate::process::{Group, Program};
-
-/// How long the standard error is read after the program exited. Only a process that left the group can hold it open.
-const DRAIN: Duration = Duration::from_millis(500);
+use crate::process::{DRAIN, Group, Program};
 
 /// A running program in its own process group. Its standard error is read all the time. Dropping it kills the group.
 #[derive(Debug)]

@@ -7,11 +7,13 @@ use plaincall_call::{Arguments, SuspectMarker};
 use plaincall_plan::CallIndex;
 
 use super::RunState;
-use crate::call_arguments::ArgumentTexts;
+use crate::call_arguments::{ArgumentTexts, unbound};
 use crate::event::{CallRef, Completed, RunEvent};
 use crate::held::HeldReason;
 
 impl RunState {
+    /// Completes a call. It is held if it appears in untrusted text or in an example, or may have been meant to end earlier. Text
+    /// that the model receives later does not count, because the model cannot have copied the call from it.
     pub(super) fn complete(
         &mut self,
         call: CallIndex,
@@ -21,8 +23,14 @@ impl RunState {
         suspect: Option<SuspectMarker>,
         at: Duration,
     ) {
-        let echo = echo.or_else(|| self.copied_example(call, arguments));
-        let held = self.held(call, echo, suspect);
+        let mut held = echo.or_else(|| self.copied_example(call, arguments));
+        if held.is_none()
+            && let Some(suspect) = suspect
+        {
+            // The model is not asked to write a call again if untrusted text mentions it.
+            let mention = self.mention_of(call);
+            held = mention.or(Some(HeldReason::EndMarker(suspect)));
+        }
         let texts = || (&**arguments).into();
         self.completed(call, tool, arguments, texts, held, at);
     }
@@ -52,7 +60,7 @@ impl RunState {
         let Some((place, _)) = found.filter(|_| arguments.is_none() || recorded.has_changed) else {
             return false;
         };
-        let arguments = arguments.unwrap_or_else(|| Arc::new(texts.unbound()));
+        let arguments = arguments.unwrap_or_else(|| Arc::new(unbound(&texts.0)));
         self.completed(call, place, &arguments, || texts, recorded.held, at);
         true
     }
@@ -79,14 +87,9 @@ impl RunState {
         entry.tool = Some(tool);
         entry.arguments = Some(Arc::clone(arguments));
         entry.held = held;
-        self.emit_for(call, at, |CallRef { call, id, name, at }| {
-            RunEvent::Waiting(Completed {
-                call,
-                id,
-                name,
-                arguments: texts(),
-                at,
-            })
-        });
+        if self.is_observed {
+            let arguments = texts();
+            self.emit(about!(self, call, at, Waiting(Completed { arguments })));
+        }
     }
 }

@@ -1,19 +1,24 @@
-//! Queries of the driver, and the restoring of interrupted calls.
+//! Queries.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use plaincall_call::{Arguments, Effect};
 use plaincall_plan::{CallIndex, CallView, Order, State};
 
 use super::{Call, RunState, TurnState};
 use crate::context::DependencyResult;
-use crate::result::{CallResult, Status, Times};
+use crate::policy::Policy;
+use crate::result::{CallResult, Status, TurnResults};
 use crate::tool::Tool;
 use crate::tool_policy::Dependents;
+use crate::whole_results::WholeResults;
 
 impl RunState {
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
     pub(crate) fn state(&self, call: CallIndex) -> Option<State> {
         self.plan.call(call).map(CallView::state)
     }
@@ -22,7 +27,7 @@ impl RunState {
         self.calls.get(call.index())
     }
 
-    pub(crate) fn calls_in(&self, state: State) -> Vec<CallIndex> {
+    pub(super) fn calls_in(&self, state: State) -> Vec<CallIndex> {
         let calls = self.plan.calls().filter(|call| call.state() == state);
         calls.map(CallView::index).collect()
     }
@@ -30,6 +35,10 @@ impl RunState {
     pub(crate) fn tool(&self, call: CallIndex) -> Option<&Tool> {
         let tool = self.calls.get(call.index())?.tool?;
         <[Tool]>::get(&self.toolbox, tool)
+    }
+
+    pub(crate) fn writes(&self, call: CallIndex) -> bool {
+        (self.tool(call)).is_some_and(|tool| tool.spec.effect == Effect::Write)
     }
 
     /// Returns the arguments of a complete call.
@@ -42,9 +51,7 @@ impl RunState {
 
     /// Returns the arguments to start a call with. They stay in memory only if it may start again.
     pub(crate) fn arguments_for_start(&mut self, call: CallIndex) -> Arc<Arguments> {
-        let is_once = self
-            .tool(call)
-            .is_some_and(|tool| tool.policy.retry.is_none());
+        let is_once = (self.tool(call)).is_some_and(|tool| tool.policy.retry.is_none());
         let arguments = self.arguments(call);
         if let Some(entry) = self.calls.get_mut(call.index()).filter(|_| is_once) {
             entry.arguments = None;
@@ -78,28 +85,28 @@ impl RunState {
         results.collect()
     }
 
-    /// Returns the size of the results that a call gets from its dependencies, in bytes.
-    pub(crate) fn dependency_bytes(&self, call: CallIndex) -> usize {
-        let results = self.dependency_results(call);
-        results.iter().map(DependencyResult::bytes).sum()
-    }
-
-    /// Counts the results that all started calls of a log got from their dependencies.
-    pub(crate) fn count_restored(&mut self) {
-        let calls = self.calls.iter().zip(0..);
-        let started = calls.filter(|(call, _)| call.times.started.is_some());
-        self.counted_dependency_bytes = started
-            .map(|(_, place)| self.dependency_bytes(CallIndex::new(place)))
-            .fold(0, usize::saturating_add);
-    }
-
     /// Returns the results of a turn, in order of appearance of its calls.
-    pub(crate) fn results(&self, turn: usize) -> impl Iterator<Item = &CallResult> {
+    pub(super) fn results(&self, turn: usize) -> impl Iterator<Item = &CallResult> {
         let next = self.turns.get(turn + 1);
         let end = next.map_or(self.calls.len(), |next| next.first);
         let first = self.turns.get(turn).map_or(end, |turn| turn.first);
         let calls = self.calls.get(first..end).unwrap_or_default();
         calls.iter().filter_map(|call| call.result.as_ref())
+    }
+
+    /// Returns the results of a turn for the model, without those of submitted calls.
+    pub(crate) fn turn_results(&self, turn: usize, whole: &WholeResults) -> TurnResults {
+        let is_submitted = |result: &&CallResult| {
+            self.calls
+                .get(result.call as usize)
+                .is_some_and(|one| one.is_submitted)
+        };
+        let results = self.results(turn).filter(|result| !is_submitted(result));
+        TurnResults {
+            results: results.map(|result| whole.for_model(result)).collect(),
+            is_last: self.finisher.is_some(),
+            log_failure: self.log_failed.clone(),
+        }
     }
 
     /// Returns the number of the last turn, and whether it has closed.
@@ -109,9 +116,7 @@ impl RunState {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.turns
-            .last()
-            .is_some_and(|turn| turn.state == TurnState::Open)
+        (self.turns.last()).is_some_and(|turn| turn.state == TurnState::Open)
     }
 
     pub(crate) fn appeared(&self) -> usize {
@@ -121,6 +126,11 @@ impl RunState {
     /// Returns the indices of the calls of replies, in order of appearance.
     pub(crate) fn written(&self) -> Vec<u32> {
         self.written.iter().map(|call| call.get()).collect()
+    }
+
+    /// Returns the calls that ended as unknown, and whose outcome may still be found out.
+    pub(crate) fn unresolved(&self) -> &BTreeSet<u32> {
+        &self.unresolved
     }
 
     pub(crate) fn has_unended(&self) -> bool {
@@ -133,29 +143,6 @@ impl RunState {
         call.index() < self.cancelled_before || entry.is_some_and(|call| call.cancelled.is_some())
     }
 
-    /// Returns the submitted calls that have not ended and whose parent was running when the run was interrupted.
-    pub(crate) fn children(&self) -> Vec<CallIndex> {
-        self.children.values().flatten().copied().collect()
-    }
-
-    /// Returns the interrupted calls that only waited for calls that they had submitted, so they can start again. Calls in
-    /// `unstarted` had not started.
-    pub(crate) fn continuing(&self, unstarted: &HashSet<u32>) -> Vec<u32> {
-        let mut continuing = Vec::new();
-        // A parent has a smaller index.
-        for call in self.calls_in(State::Running) {
-            let parent = self.call(call).and_then(|entry| entry.parent);
-            if self.tool(call).is_some_and(|tool| tool.policy.delegates)
-                && !self.is_cancelled(call)
-                && !unstarted.contains(&call.get())
-                && parent.is_none_or(|parent| continuing.contains(&parent))
-            {
-                continuing.push(call.get());
-            }
-        }
-        continuing
-    }
-
     /// Returns the calls that have not ended.
     pub(crate) fn unended(&self) -> Vec<CallIndex> {
         let calls = self.calls.iter().zip(0..);
@@ -163,61 +150,10 @@ impl RunState {
         unended.map(|(_, place)| CallIndex::new(place)).collect()
     }
 
-    /// Returns the start of the current turn, if it has not closed.
-    pub(crate) fn opened(&self) -> Option<Duration> {
-        let last = self.turns.last()?;
-        (last.state != TurnState::Closed).then_some(last.opened)
-    }
-
-    /// Sets aside the interrupted calls of tools that write, unless they delegate. Their outcome is unknown, and they hold no slot. The tools of the
-    /// calls in `unstarted` were not started, so these calls start normally.
-    pub(crate) fn set_aside(&mut self, unstarted: &HashSet<u32>, at: Duration) {
-        for call in self.calls_in(State::Running) {
-            let writes = self
-                .tool(call)
-                .is_none_or(|tool| tool.spec.effect == Effect::Write && !tool.policy.delegates);
-            if unstarted.contains(&call.get()) || !writes {
-                continue;
-            }
-            if let Some(entry) = self.calls.get_mut(call.index())
-                && self.plan.set_aside(call).is_ok()
-            {
-                entry.is_aside = true;
-            }
-        }
-        self.run_actions(at);
-    }
-
-    /// Sets aside one interrupted call, if its tool writes. Returns whether it did.
-    pub(crate) fn set_aside_one(&mut self, call: CallIndex) -> bool {
-        let writes = self
-            .tool(call)
-            .is_none_or(|tool| tool.spec.effect == Effect::Write);
-        let is_aside = writes && self.plan.set_aside(call).is_ok();
-        if let Some(entry) = self.calls.get_mut(call.index()) {
-            entry.is_aside |= is_aside;
-        }
-        is_aside
-    }
-
-    /// Returns the number of calls that something is decided about, that run, or that back off.
-    pub(crate) fn active(&self) -> usize {
-        let counts = self.plan.counts();
-        let active = counts.ready + counts.admitted + counts.running + counts.back_off;
-        usize::try_from(active).unwrap_or(usize::MAX)
-    }
-
     /// Returns whether the call was set aside, and its outcome is not known yet.
     pub(crate) fn is_aside(&self, call: CallIndex) -> bool {
         let is_aside = self.call(call).is_some_and(|entry| entry.is_aside);
         is_aside && self.state(call) == Some(State::BackOff)
-    }
-
-    /// Returns the calls that were set aside.
-    pub(crate) fn calls_aside(&self) -> HashSet<CallIndex> {
-        let calls = self.calls.iter().zip(0..);
-        let aside = calls.filter(|(call, _)| call.is_aside && call.result.is_none());
-        aside.map(|(_, place)| CallIndex::new(place)).collect()
     }
 
     /// Returns whether calls written after this one continue when it ends, with any status. Then its status can no longer be
@@ -247,22 +183,5 @@ impl RunState {
             let order = self.turns.get(later.turn).and_then(|turn| turn.order);
             matches!(order, Some(Order::Sequential { .. }))
         })
-    }
-
-    /// Replaces the result of a call with the one from the log.
-    pub(crate) fn restore(&mut self, recorded: &CallResult) {
-        let Some(entry) = self.calls.get_mut(recorded.call as usize) else {
-            return;
-        };
-        let times = Times {
-            ended: recorded.times.ended,
-            ..entry.times
-        };
-        entry.times = times;
-        entry.result = Some(CallResult {
-            times,
-            call_error: entry.result.take().and_then(|result| result.call_error),
-            ..recorded.clone()
-        });
     }
 }

@@ -2,17 +2,16 @@
 
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use plaincall_call::{
-    Arguments, SuspectMarker, Untrusted,
-    few_shot::{ShownCall, ShownCalls},
+    Arguments, Untrusted,
+    few_shot::ShownCalls,
     untrusted::{Echo, EchoGuard},
 };
 use plaincall_plan::CallIndex;
 
 use super::RunState;
-use crate::event::{AwaitingApproval, CallRef, RunEvent, ShownExamples, UntrustedText};
+use crate::event::{RunEvent, ShownExamples, UntrustedText};
 use crate::held::HeldReason;
 use crate::policy::{Echoes, Policy};
 use crate::result::CallResult;
@@ -91,10 +90,10 @@ impl UntrustedTexts {
 }
 
 impl RunState {
-    pub(super) fn observe_examples(&mut self, calls: Arc<[ShownCall]>, at: Duration) {
+    pub(super) fn observe_examples(&mut self, shown: ShownExamples) {
         if let Some(untrusted) = &mut self.untrusted {
-            untrusted.examples = calls.iter().cloned().collect();
-            self.emit(|| RunEvent::Examples(ShownExamples { calls, at }));
+            untrusted.examples = shown.calls.iter().cloned().collect();
+            self.emit(RunEvent::Examples(shown));
         }
     }
 
@@ -116,30 +115,18 @@ impl RunState {
         (examples.is_copied(name, arguments)).then_some(HeldReason::Example)
     }
 
-    pub(super) fn observe_untrusted(
-        &mut self,
-        name: Arc<str>,
-        text: Option<Arc<Untrusted<'static>>>,
-        at: Duration,
-    ) {
+    pub(super) fn observe_untrusted(&mut self, mut received: UntrustedText) {
         let Some(untrusted) = &mut self.untrusted else {
             return;
         };
         let number = untrusted.text_count;
         untrusted.text_count = number.saturating_add(1);
-        if let Some(text) = &text {
-            untrusted.observe(text, || HeldReason::Untrusted {
-                number,
-                name: Arc::clone(&name),
-            });
+        if let Some(text) = &received.text {
+            let name = Arc::clone(&received.name);
+            untrusted.observe(text, || HeldReason::Untrusted { number, name });
         }
-        let received = UntrustedText {
-            number,
-            name,
-            text,
-            at,
-        };
-        self.emit(|| RunEvent::Untrusted(received));
+        received.number = number;
+        self.emit(RunEvent::Untrusted(received));
     }
 
     /// Remembers that the model receives the result of a call with the next turn. The tool that submitted a call receives its
@@ -192,19 +179,6 @@ impl RunState {
         }
     }
 
-    /// Returns why a complete call is held, if it is: it appears in untrusted text, or may have been meant to end earlier. Text
-    /// that the model receives later does not count, because the model cannot have copied the call from it.
-    pub(super) fn held(
-        &mut self,
-        call: CallIndex,
-        echo: Option<HeldReason>,
-        suspect: Option<SuspectMarker>,
-    ) -> Option<HeldReason> {
-        // The model is not asked to write a call again if untrusted text mentions it.
-        let suspect = || Some(HeldReason::EndMarker(suspect?));
-        echo.or_else(|| suspect().map(|own| self.mention_of(call).unwrap_or(own)))
-    }
-
     pub(super) fn echo_of(
         &mut self,
         find: impl FnOnce(&mut EchoGuard) -> Option<Echo>,
@@ -235,19 +209,5 @@ impl RunState {
     pub(super) fn mention_of(&mut self, call: CallIndex) -> Option<HeldReason> {
         let name = Arc::clone(&self.calls.get(call.index())?.name);
         self.echo_of(|guard| guard.mentions(&name))
-    }
-
-    /// Emits the event of a call that waits for approval.
-    pub(super) fn emit_ready(&mut self, call: CallIndex, at: Duration) {
-        let held = self.call(call).and_then(|entry| entry.held.clone());
-        self.emit_for(call, at, |CallRef { call, id, name, at }| {
-            RunEvent::Ready(AwaitingApproval {
-                call,
-                id,
-                name,
-                held,
-                at,
-            })
-        });
     }
 }
