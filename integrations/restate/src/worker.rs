@@ -14,7 +14,7 @@ use plaincall::syntax::{DialectError, Syntax};
 use plaincall::{Dialect, Tool};
 use plaincall_agent::model::ModelRequest;
 use plaincall_agent::{Message, Model};
-use restate_sdk::endpoint::ServiceOptions;
+use restate_sdk::endpoint::{HandlerOptions, ServiceOptions};
 use restate_sdk::prelude::*;
 use tokio::net::TcpListener;
 
@@ -161,15 +161,20 @@ impl Worker {
                         .ingress_private(true),
                 ),
             )
-            .bind(answers.options(unlimited().ingress_private(true)))
-            // Its state contains the record, which `status` does not need.
+            .bind(answers.options(forgotten(
+                unlimited().ingress_private(true),
+                &["keep", "forget"],
+            )))
+            // Its state contains the record, which `status` does not need, and of which each journal has a copy.
             .bind(
-                conversation.options(
+                conversation.options(forgotten(
                     unlimited()
                         .abort_timeout(REPLY)
                         .idempotency_retention(RETENTION)
+                        .journal_retention(Duration::ZERO)
                         .enable_lazy_state(true),
-                ),
+                    &["status", "answer", "record", "record_part"],
+                )),
             )
             .build()
     }
@@ -227,6 +232,17 @@ fn shown(dialect: &Dialect) -> Dialect {
 /// Returns options with as many attempts as an invocation needs until there is a worker for it.
 fn unlimited() -> ServiceOptions {
     ServiceOptions::new().retry_policy_max_attempts(u32::MAX.into())
+}
+
+/// Lets the server keep nothing of the ended invocations of some handlers.
+fn forgotten(options: ServiceOptions, handlers: &[&str]) -> ServiceOptions {
+    let nothing = HandlerOptions::new()
+        .idempotency_retention(Duration::ZERO)
+        .journal_retention(Duration::ZERO);
+    let handlers = handlers.iter();
+    handlers.fold(options, |options, name| {
+        options.handler(*name, nothing.clone())
+    })
 }
 
 /// Returns the time in milliseconds since 1970 (UTC).

@@ -13,6 +13,7 @@ mod cost;
 mod definitions;
 mod every_key;
 mod graphs;
+mod kept;
 mod killed;
 mod replaced;
 mod server;
