@@ -17,12 +17,15 @@ use serde_json::json;
 use crate::call::{self, CallRequest, CallResponse};
 use crate::definitions::Definitions;
 use crate::model_step::{self, WholeReply};
-use crate::question::{AnswerTo, FirstAnswersClient, Question, QuestionKind, TimedAnswer};
+use crate::question::{AnswerTo, FirstAnswersClient, Kept, Question, QuestionKind, TimedAnswer};
 use crate::record::{self, DEFINITIONS, QUESTIONS, Record, Stored};
 use crate::worker::{Worker, unix_ms};
 
 /// The maximum number of replies to a question.
 const TURNS: u32 = 50;
+
+/// How long `forget` waits for a reply in progress, which may be one that was killed and is not in progress any more.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The total size of outputs in a response, in bytes. Restate accepts values of 32 MiB.
 const MOST_OUTPUT: usize = 8 << 20;
@@ -159,16 +162,49 @@ impl Conversation {
             return Err(refuse(400, problem).into());
         }
         let answers = context.object_client::<FirstAnswersClient<'_>>(context.key());
-        let given = AnswerTo {
+        let kept = Kept {
             question: number,
+            awakeable: question.awakeable.clone(),
             answer: answer.clone(),
         };
-        if !answers.keep(Json(given)).call().await? {
+        if !answers.keep(Json(kept)).call().await? {
             let problem = format!("question {number} already has another answer, which counts");
             return Err(refuse(409, problem).into());
         }
         let unix_ms = context.run(|| async { Ok(unix_ms()) }).name("time").await?;
         context.resolve_awakeable(&question.awakeable, Json(TimedAnswer { answer, unix_ms }));
+        Ok(())
+    }
+
+    /// Removes the conversation and the answers to its questions, unless a reply is in progress.
+    #[handler]
+    async fn forget(&self, context: SharedObjectContext<'_>) -> Result<(), HandlerError> {
+        let started = context.get::<Json<Definitions>>(DEFINITIONS).await?;
+        let conversation = context.object_client::<ConversationClient<'_>>(context.key());
+        let cleared = conversation.clear().call();
+        // If the reply was killed, nothing delays the other invocation.
+        if started.is_some() {
+            let clearing = cleared.invocation_handle().await?;
+            let pause = || async {
+                tokio::time::sleep(PAUSE).await;
+                Ok(())
+            };
+            context.run(pause).name("pause").await?;
+            clearing.cancel();
+        }
+        cleared.await.map_err(|_| {
+            let problem =
+                "a reply is in progress; cancel its invocation first, or answer its questions";
+            TerminalError::new_with_code(409, problem).into()
+        })
+    }
+
+    /// Removes the conversation between two replies.
+    #[handler]
+    async fn clear(&self, context: ObjectContext<'_>) -> Result<(), HandlerError> {
+        let answers = context.object_client::<FirstAnswersClient<'_>>(context.key());
+        answers.forget(u32::MAX).call().await?;
+        context.clear_all();
         Ok(())
     }
 

@@ -80,6 +80,15 @@ pub(crate) struct TimedAnswer {
     pub(crate) unix_ms: u64,
 }
 
+/// An answer to keep.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) question: u32,
+    /// That of the question. A conversation that was forgotten has the same numbers again.
+    pub(crate) awakeable: String,
+    pub(crate) answer: Answer,
+}
+
 /// The first answers to the questions of a conversation.
 pub(crate) struct FirstAnswers;
 
@@ -90,14 +99,14 @@ impl FirstAnswers {
     async fn keep(
         &self,
         context: ObjectContext<'_>,
-        answer: Json<AnswerTo>,
+        kept: Json<Kept>,
     ) -> Result<bool, HandlerError> {
-        let AnswerTo { question, answer } = answer.into_inner();
-        let key = question.to_string();
+        let kept = kept.into_inner();
+        let key = format!("{} {}", kept.question, kept.awakeable);
         if let Some(Json(first)) = context.get::<Json<Answer>>(&key).await? {
-            return Ok(first == answer);
+            return Ok(first == kept.answer);
         }
-        context.set(&key, Json(answer));
+        context.set(&key, Json(kept.answer));
         Ok(true)
     }
 
@@ -105,7 +114,11 @@ impl FirstAnswers {
     #[handler]
     async fn forget(&self, context: ObjectContext<'_>, number: u32) -> Result<(), HandlerError> {
         for key in context.get_keys().await? {
-            if key.parse().is_ok_and(|question: u32| question < number) {
+            let question = key.split(' ').next().unwrap_or_default();
+            if question
+                .parse()
+                .is_ok_and(|question: u32| question < number)
+            {
                 context.clear(&key);
             }
         }

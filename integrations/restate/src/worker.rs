@@ -172,8 +172,9 @@ impl Worker {
                         .abort_timeout(REPLY)
                         .idempotency_retention(RETENTION)
                         .journal_retention(Duration::ZERO)
-                        .enable_lazy_state(true),
-                    &["status", "answer", "record", "record_part"],
+                        .enable_lazy_state(true)
+                        .handler("clear", nothing().ingress_private(true)),
+                    &["status", "answer", "record", "record_part", "forget"],
                 )),
             )
             .build()
@@ -234,15 +235,16 @@ fn unlimited() -> ServiceOptions {
     ServiceOptions::new().retry_policy_max_attempts(u32::MAX.into())
 }
 
+/// Lets the server keep nothing of an ended invocation.
+fn nothing() -> HandlerOptions {
+    let nothing = HandlerOptions::new().idempotency_retention(Duration::ZERO);
+    nothing.journal_retention(Duration::ZERO)
+}
+
 /// Lets the server keep nothing of the ended invocations of some handlers.
 fn forgotten(options: ServiceOptions, handlers: &[&str]) -> ServiceOptions {
-    let nothing = HandlerOptions::new()
-        .idempotency_retention(Duration::ZERO)
-        .journal_retention(Duration::ZERO);
     let handlers = handlers.iter();
-    handlers.fold(options, |options, name| {
-        options.handler(*name, nothing.clone())
-    })
+    handlers.fold(options, |options, name| options.handler(*name, nothing()))
 }
 
 /// Returns the time in milliseconds since 1970 (UTC).

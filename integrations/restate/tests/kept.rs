@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use plaincall::Status::Ok;
+use plaincall::Status::{Ok, Rejected};
+use plaincall_restate::QuestionKind;
 use serde_json::json;
 use tokio::time::sleep;
 
 use crate::server::{Api, PATIENCE};
-use crate::setting::{Setting, TOOLS, changed, statuses};
+use crate::setting::{Setting, TOOLS, changed, put, statuses};
 
 /// Returns how many rows of the journals of conversations and answers the server has, and how many invocations.
 async fn kept(api: &Api) -> (u64, u64) {
@@ -60,4 +61,39 @@ async fn reading_keeps_nothing_and_replies_keep_their_results() {
         assert!(Instant::now() < until, "{kept:?}");
         sleep(Duration::from_millis(100)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_conversation_is_forgotten_with_its_answers() {
+    let setting = Setting::new("").await;
+    let api = setting.api();
+    let body = json!({ "reply": put("a", "one") });
+    let id = api.send("talk", "run", &body).await;
+    setting.question("talk", QuestionKind::Approval).await;
+    let text = api.get("talk", "forget").await.unwrap();
+    assert!(text.contains("a reply is in progress"), "{text}");
+    setting
+        .answer("talk", json!({ "question": 0, "answer": "allow" }))
+        .await;
+    assert_eq!(statuses(&setting.finished(&id).await), [Ok]);
+    // One that was killed is not in progress. Its answer does not count for the next question with its number.
+    let id = api.send("talk", "run", &body).await;
+    setting.until_asked("talk", 1).await;
+    api.kill(&id).await;
+    setting.end(&id).await;
+    setting
+        .answer("talk", json!({ "question": 1, "answer": "allow" }))
+        .await;
+    assert_eq!(api.get("talk", "forget").await.unwrap(), "");
+    let rows = api.query("SELECT service_name, key FROM state").await;
+    assert!(rows.is_empty(), "{rows:?}");
+    assert_eq!(api.get("talk", "record").await.unwrap(), "");
+    let id = api.send("talk", "run", &body).await;
+    let question = setting.question("talk", QuestionKind::Approval).await;
+    assert_eq!(question.question, 0);
+    setting
+        .answer("talk", json!({ "question": 0, "answer": "deny" }))
+        .await;
+    assert_eq!(statuses(&setting.finished(&id).await), [Rejected]);
 }
