@@ -22,7 +22,6 @@ use restate_sdk::endpoint::ContextInternal;
 use restate_sdk::prelude::*;
 use restate_sdk::service::{Discoverable as _, Service, ServiceDefinition, macro_support};
 use serde::{Deserialize, Serialize};
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::worker::{Worker, unix_ms};
@@ -38,17 +37,12 @@ const STARTS: u32 = 6;
 pub(crate) struct CallRequest {
     pub(crate) start: CallStart,
     pub(crate) idempotency_key: String,
-    /// The end of the turn's time limit, in milliseconds since 1970 (UTC).
-    pub(crate) deadline: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CallResponse {
     /// `None` if an earlier attempt was lost after the tool may have started.
     pub(crate) end: Option<CallEnd>,
-    /// Whether it was stopped because the turn reached its time limit.
-    #[serde(default)]
-    pub(crate) timed_out: bool,
     /// When it ended, in milliseconds since 1970 (UTC).
     pub(crate) unix_ms: u64,
 }
@@ -81,7 +75,6 @@ impl Call {
         let request = request.into_inner();
         let now = |end| CallResponse {
             end,
-            timed_out: false,
             unix_ms: unix_ms(),
         };
         let is_write = request.start.effect == Effect::Write;
@@ -168,19 +161,16 @@ impl Call {
         let (stop, is_running) = (CancellationToken::new(), AtomicBool::new(false));
         let running = || async {
             is_running.store(true, Ordering::Relaxed);
-            let (end, timed_out) = if may_run {
-                let (end, timed_out) = self.end(request, &stop).await;
-                (Some(end.truncated(LONGEST_OUTPUT)), timed_out)
+            let end = if may_run {
+                let (start, key) = (request.start.clone(), request.idempotency_key.clone());
+                let end = self.0.runner().run(start, key, stop.clone()).await;
+                Some(end.truncated(LONGEST_OUTPUT))
             } else {
-                (None, false)
+                None
             };
             is_running.store(false, Ordering::Relaxed);
             let unix_ms = unix_ms();
-            Ok(Json(CallResponse {
-                end,
-                timed_out,
-                unix_ms,
-            }))
+            Ok(Json(CallResponse { end, unix_ms }))
         };
         let mut response = pin!(context.run(running).name("end"));
         // It is never resolved, but fails when the invocation is cancelled. It must not be polled while the end is journaled,
@@ -200,24 +190,5 @@ impl Call {
             }
         })
         .await
-    }
-
-    /// Runs the tool until it ends, is stopped, or the turn reaches its time limit. Returns whether that was the reason.
-    async fn end(&self, request: &CallRequest, stop: &CancellationToken) -> (CallEnd, bool) {
-        let rest = (request.deadline).map(|end| end.saturating_sub(unix_ms()));
-        let runner = self.0.runner();
-        let running = runner.run(
-            request.start.clone(),
-            request.idempotency_key.clone(),
-            stop.clone(),
-        );
-        let mut running = pin!(running);
-        tokio::select! {
-            biased;
-            end = &mut running => return (end, false),
-            () = sleep(Duration::from_millis(rest.unwrap_or_default())), if rest.is_some() => {}
-        }
-        stop.cancel();
-        (running.await, true)
     }
 }

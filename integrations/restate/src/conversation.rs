@@ -1,5 +1,7 @@
 //! The virtual object of a conversation: replies, calls, questions and the record.
 
+use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +11,9 @@ use plaincall::{
     TurnResults,
 };
 use plaincall_agent::Role;
-use restate_sdk::context::{DurableFuture, DurableFuturesUnordered};
+use restate_sdk::context::{
+    CallFuture as _, DurableFuture, DurableFuturesUnordered, InvocationHandle,
+};
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -26,6 +30,11 @@ const TURNS: u32 = 50;
 
 /// How long `forget` waits for a reply in progress, which may be one that was killed and is not in progress any more.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The difference of clocks that does not matter, and by how much at least the clock of a server is taken to be ahead that
+/// differs more.
+const SAME: Duration = Duration::from_secs(1);
+const AHEAD: Duration = Duration::from_mins(1);
 
 /// The total size of outputs in a response, in bytes. Restate accepts values of 32 MiB.
 const MOST_OUTPUT: usize = 8 << 20;
@@ -231,15 +240,16 @@ enum Woken {
     Called(u32, Result<Json<CallResponse>, TerminalError>),
     /// A person answered the question with this number.
     Answered(u32, Result<Vec<u8>, TerminalError>),
-    /// The question with this number got no answer in time.
-    Unanswered(u32),
+    /// The question with this number got no answer until a time in milliseconds since 1970 (UTC).
+    Unanswered { number: u32, until: u64 },
     /// The delay before a retry is over.
     RetryDue(u32, Duration),
-    TurnTimedOut,
+    /// The turn reached its time limit, at such a time.
+    TurnTimedOut { until: u64 },
 }
 
-type Waiting<'c> =
-    DurableFuturesUnordered<std::pin::Pin<Box<dyn DurableFuture<Output = Woken> + Send + 'c>>>;
+type Pinned<'c> = Pin<Box<dyn DurableFuture<Output = Woken> + Send + 'c>>;
+type Waiting<'c> = DurableFuturesUnordered<Pinned<'c>>;
 
 /// An invocation in progress.
 struct Invocation<'c> {
@@ -256,6 +266,10 @@ struct Invocation<'c> {
     asked: u32,
     questions: Vec<Question>,
     results: Vec<CallResult>,
+    /// The running calls, if the turn has a time limit.
+    running: BTreeMap<u32, InvocationHandle>,
+    /// How far the clock of the server is ahead of that of this worker, as far as is known.
+    ahead: Duration,
 }
 
 /// What an invocation journals first.
@@ -325,6 +339,8 @@ impl<'c> Invocation<'c> {
             asked,
             questions: Vec::new(),
             results: Vec::new(),
+            running: BTreeMap::new(),
+            ahead: Duration::ZERO,
             run,
         })
     }
@@ -361,37 +377,33 @@ impl<'c> Invocation<'c> {
     async fn turn(&mut self, reply: &WholeReply) -> Result<(String, TurnResults), TerminalError> {
         let mut waiting = Waiting::new();
         let limit = self.run.policy().turn_timeout;
-        let began = reply.unix_ms;
+        let until = limit.map_or(u64::MAX, |limit| after(reply.unix_ms, limit));
         if let Some(limit) = limit {
-            waiting.push(Box::pin(
-                self.context.sleep(limit).map(|_| Woken::TurnTimedOut),
-            ));
+            waiting.push(self.sleep(limit, Woken::TurnTimedOut { until }));
         }
-        let deadline = limit.map(|limit| began.saturating_add(milliseconds(limit)));
-        let at = self.run.since_start(began);
+        let at = self.run.since_start(reply.unix_ms);
         let text = self.run.turn(&reply.text, reply.stop, reply.usage, at);
         let mut cancelled = None;
-        while !self
-            .carry_out(&mut waiting, deadline, cancelled.is_some())
-            .await
-        {
-            match waiting.next().await {
-                Ok(Some((_, woken))) => self.wake(woken),
-                Ok(None) => {
-                    return Err(TerminalError::new(
-                        "the turn waits for nothing; please report this",
-                    ));
+        loop {
+            let carried_out = self.carry_out(&mut waiting, cancelled.is_some()).await;
+            let woken = match carried_out {
+                Ok(true) => break,
+                Ok(false) if waiting.is_empty() => {
+                    let problem = "the turn waits for nothing; please report this";
+                    return Err(TerminalError::new(problem));
                 }
-                // Restate has cancelled the invocations of its calls too.
-                Err(error) => {
-                    self.run
-                        .cancel("the conversation was cancelled", self.run.at());
-                    for question in self.questions.clone() {
-                        let reason = "the conversation was cancelled".to_owned();
-                        self.answer(question.question, Err(reason));
-                    }
-                    cancelled = Some(error);
+                Ok(false) => self.next(&mut waiting).await,
+                Err(error) => Err(error),
+            };
+            // Restate has cancelled the invocations of its calls too.
+            if let Err(error) = woken {
+                self.run
+                    .cancel("the conversation was cancelled", self.run.at());
+                for question in self.questions.clone() {
+                    let reason = "the conversation was cancelled".to_owned();
+                    self.answer(question.question, Err(reason), self.run.at());
                 }
+                cancelled = Some(error);
             }
         }
         let results = self.run.results();
@@ -403,11 +415,10 @@ impl<'c> Invocation<'c> {
     async fn carry_out(
         &mut self,
         waiting: &mut Waiting<'c>,
-        deadline: Option<u64>,
         is_cancelled: bool,
-    ) -> bool {
+    ) -> Result<bool, TerminalError> {
         let (context, asked) = (self.context, self.asked);
-        let (mut has_ended, mut starts) = (false, Vec::new());
+        let (mut has_ended, mut starts, mut done) = (false, Vec::new(), Ok(()));
         while let Some(step) = self.run.next_step() {
             match step {
                 Step::TurnEnd => has_ended = true,
@@ -419,26 +430,32 @@ impl<'c> Invocation<'c> {
                     } else {
                         self.decision(&request).await
                     };
-                    match decision {
-                        Some(decision) => {
-                            self.run.decide(request.call, Ok(decision), self.run.at());
-                        }
-                        None => self.question(waiting, &request, QuestionKind::Approval),
+                    if let Some(decision) = decision {
+                        self.run.decide(request.call, Ok(decision), self.run.at());
+                    } else {
+                        let kind = QuestionKind::Approval;
+                        done = done.and(self.question(waiting, &request, kind).await);
                     }
                 }
                 Step::Recover(request) if is_cancelled => {
                     let reason = Err("the conversation was cancelled".into());
                     self.run.recover(request.call, reason, self.run.at());
                 }
-                Step::Recover(request) => self.question(waiting, &request, QuestionKind::Recovery),
+                Step::Recover(request) => {
+                    let kind = QuestionKind::Recovery;
+                    done = done.and(self.question(waiting, &request, kind).await);
+                }
                 Step::Wait { call, delay } => {
                     let due = self.run.at().saturating_add(delay);
-                    let slept = context
-                        .sleep(delay)
-                        .map(move |_| Woken::RetryDue(call, due));
-                    waiting.push(Box::pin(slept));
+                    waiting.push(self.sleep(delay, Woken::RetryDue(call, due)));
                 }
-                // The invocation of the call is cancelled, or ends at the same time limit.
+                Step::Stop(call) => {
+                    if let Some(invocation) = self.running.get(&call)
+                        && !is_cancelled
+                    {
+                        invocation.cancel();
+                    }
+                }
                 _ => {}
             }
         }
@@ -447,17 +464,24 @@ impl<'c> Invocation<'c> {
         let events = self.run.take_events();
         let now = has_ended || writes || asked < self.asked;
         self.record.add(context, events, now);
+        let mut called = Vec::new();
         for start in starts {
             let call = start.call;
             let request = CallRequest {
                 idempotency_key: format!("{}/{call}", self.idempotency_key),
-                deadline,
                 start: *start,
             };
-            let called = call::request(self.worker, context, request).call();
+            called.push((call, call::request(self.worker, context, request).call()));
+        }
+        // All are requested before the server has started the first one.
+        for (call, called) in called {
+            if self.run.policy().turn_timeout.is_some() && done.is_ok() {
+                let invocation = called.invocation_handle().await;
+                done = invocation.map(|one| drop(self.running.insert(call, one)));
+            }
             waiting.push(Box::pin(called.map(move |end| Woken::Called(call, end))));
         }
-        has_ended
+        done.map(|()| has_ended)
     }
 
     /// Decides about a call, or returns `None` if a person must.
@@ -472,19 +496,28 @@ impl<'c> Invocation<'c> {
             .filter(|decision| !matches!(decision, Decision::Deny { .. }))
     }
 
-    fn question(&mut self, waiting: &mut Waiting<'c>, request: &Request, kind: QuestionKind) {
+    async fn question(
+        &mut self,
+        waiting: &mut Waiting<'c>,
+        request: &Request,
+        kind: QuestionKind,
+    ) -> Result<(), TerminalError> {
         let (context, number) = (self.context, self.asked);
         let (awakeable, answer) = context.awakeable::<Vec<u8>>();
         waiting.push(Box::pin(
             answer.map(move |answer| Woken::Answered(number, answer)),
         ));
-        let slept = context.sleep(self.run.policy().gate_timeout);
-        waiting.push(Box::pin(slept.map(move |_| Woken::Unanswered(number))));
+        let limit = self.run.policy().gate_timeout;
+        // If the conversation is cancelled now, the question is answered with the others.
+        let now = self.now().await;
+        let until = after(now.as_ref().copied().unwrap_or_default(), limit);
+        waiting.push(self.sleep(limit, Woken::Unanswered { number, until }));
         let question = Question::new(number, request, kind, awakeable);
         context.set(&record::question(number), Json(question.clone()));
         self.questions.push(question);
         self.asked += 1;
         context.set(QUESTIONS, self.asked);
+        now.map(drop)
     }
 
     /// Removes questions that need no answer any more.
@@ -494,38 +527,81 @@ impl<'c> Invocation<'c> {
         }
     }
 
-    fn wake(&mut self, woken: Woken) {
+    /// Waits until something happens.
+    async fn next(&mut self, waiting: &mut Waiting<'c>) -> Result<(), TerminalError> {
+        let Some((_, woken)) = waiting.next().await? else {
+            return Ok(());
+        };
         match woken {
-            Woken::Called(call, Ok(Json(response))) => {
-                let at = self.run.since_start(response.unix_ms);
-                if response.timed_out {
-                    self.run.time_out(at);
+            Woken::Called(call, end) => {
+                self.running.remove(&call);
+                self.end_call(call, end);
+            }
+            Woken::Answered(number, answer) => {
+                let answer = answer.map_err(|error| error.message().to_owned());
+                self.answer(number, answer, self.run.at());
+            }
+            Woken::Unanswered { number, until } => {
+                if !self.questions.iter().any(|one| one.question == number) {
+                } else if let Some(rest) = self.rest(until).await? {
+                    waiting.push(self.sleep(rest, Woken::Unanswered { number, until }));
+                } else {
+                    let limit = self.run.policy().gate_timeout.as_secs();
+                    let reason = format!("no answer within {limit} s");
+                    self.answer(number, Err(reason), self.run.since_start(until));
                 }
+            }
+            Woken::RetryDue(call, due) => self.run.retry(call, due),
+            Woken::TurnTimedOut { until } => match self.rest(until).await? {
+                Some(rest) => {
+                    waiting.push(self.sleep(rest, Woken::TurnTimedOut { until }));
+                }
+                None => self.run.time_out(self.run.since_start(until)),
+            },
+        }
+        Ok(())
+    }
+
+    fn end_call(&mut self, call: u32, end: Result<Json<CallResponse>, TerminalError>) {
+        match end {
+            Ok(Json(response)) => {
+                let at = self.run.since_start(response.unix_ms);
                 match response.end {
                     Some(end) => self.run.end_call(call, end, at),
                     None => self.run.interrupt(call, at),
                 }
             }
             // The invocation was killed. Its tool may have started.
-            Woken::Called(call, Err(_)) => self.run.interrupt(call, self.run.at()),
-            Woken::Answered(number, answer) => {
-                self.answer(number, answer.map_err(|error| error.message().to_owned()));
-            }
-            Woken::Unanswered(number) => {
-                let limit = self.run.policy().gate_timeout;
-                self.answer(
-                    number,
-                    Err(format!("no answer within {} s", limit.as_secs())),
-                );
-            }
-            Woken::RetryDue(call, due) => self.run.retry(call, due),
-            Woken::TurnTimedOut => self.run.time_out(self.run.at()),
+            Err(_) => self.run.interrupt(call, self.run.at()),
         }
+    }
+
+    /// Waits for a time and then for as long as the clock of the server is ahead: the server gets the time of the end, and
+    /// compares it with its own clock.
+    fn sleep(&self, time: Duration, then: Woken) -> Pinned<'c> {
+        let slept = self.context.sleep(time.saturating_add(self.ahead));
+        Box::pin(slept.map(move |_| then))
+    }
+
+    /// Returns the time that is left, by the clock of this worker, when the server has waited until then.
+    async fn rest(&mut self, until: u64) -> Result<Option<Duration>, TerminalError> {
+        let rest = Duration::from_millis(until.saturating_sub(self.now().await?));
+        if rest < SAME {
+            return Ok(None);
+        }
+        self.ahead += rest.max(AHEAD);
+        Ok(Some(rest))
+    }
+
+    /// Returns the time in milliseconds since 1970 (UTC), from the journal.
+    async fn now(&self) -> Result<u64, TerminalError> {
+        let now = self.context.run(|| async { Ok(unix_ms()) });
+        now.name("time").await
     }
 
     /// Takes the JSON of an answer. An invalid one denies the call, or leaves its outcome unknown. One that comes too late has
     /// no effect.
-    fn answer(&mut self, number: u32, json: Result<Vec<u8>, String>) {
+    fn answer(&mut self, number: u32, json: Result<Vec<u8>, String>, at: Duration) {
         let mut questions = self.questions.iter();
         let question = questions.find(|question| question.question == number);
         let Some(&Question { call, .. }) = question else {
@@ -535,9 +611,8 @@ impl<'c> Invocation<'c> {
             serde_json::from_slice::<TimedAnswer>(&json)
                 .map_err(|error| format!("the answer is invalid: {error}"))
         });
-        let at = answer
-            .as_ref()
-            .map_or(self.run.at(), |answer| self.run.since_start(answer.unix_ms));
+        let answered = answer.as_ref();
+        let at = answered.map_or(at, |answer| self.run.since_start(answer.unix_ms));
         let answer = answer.map(|answer| answer.answer).map_err(BoxError::from);
         self.run.answer(call, answer, at);
         self.close(|question| question.question == number);
@@ -571,6 +646,7 @@ impl<'c> Invocation<'c> {
     }
 }
 
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+/// Returns a time in milliseconds since 1970 (UTC) so much later.
+fn after(unix_ms: u64, time: Duration) -> u64 {
+    unix_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }

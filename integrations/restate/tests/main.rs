@@ -8,6 +8,8 @@
 )]
 
 #[cfg(target_os = "linux")]
+mod clocks;
+#[cfg(target_os = "linux")]
 mod connections;
 mod cost;
 mod definitions;

@@ -1,7 +1,7 @@
 //! The program `plaincall-restate` with a tools file, and a server.
 
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plaincall_restate::{Finished, Question, QuestionKind, Status};
@@ -192,13 +192,19 @@ impl Drop for Setting {
 }
 
 pub(crate) fn program(directory: &Path, port: u16, options: &[&str]) -> Child {
+    started(directory, port, options).spawn().unwrap()
+}
+
+/// Returns the command that starts the program.
+pub(crate) fn started(directory: &Path, port: u16, options: &[&str]) -> Command {
     let log = appended(&directory.join("worker.log"));
     let mut command = dependent(env!("CARGO_BIN_EXE_plaincall-restate"));
     command.arg("--tools").arg(directory.join("tools.toml"));
     command.arg("--listen").arg(format!("127.0.0.1:{port}"));
     command.args(options);
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    command.stderr(log).spawn().unwrap()
+    command.stderr(log);
+    command
 }
 
 /// Writes a configuration. Returns the options for its model with this name.
