@@ -18,6 +18,7 @@ use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::answering;
 use crate::call::{self, CallRequest, CallResponse};
 use crate::definitions::Definitions;
 use crate::model_step::{self, WholeReply};
@@ -139,50 +140,7 @@ impl Conversation {
         context: SharedObjectContext<'_>,
         answer: Json<AnswerTo>,
     ) -> Result<(), HandlerError> {
-        let AnswerTo {
-            question: number,
-            answer,
-        } = answer.into_inner();
-        let refuse = |code, problem| TerminalError::new_with_code(code, problem);
-        let key = record::question(number);
-        // State is read by key, and the number of questions is written after a question. So it is read first: a question that is
-        // stored between the two reads is not taken for a closed one.
-        let asked = context.get::<u32>(QUESTIONS).await?.unwrap_or_default();
-        if number >= asked {
-            let problem =
-                format!("there is no question {number}; the conversation has had {asked} so far");
-            return Err(refuse(404, problem).into());
-        }
-        let Some(Json(question)) = context.get::<Json<Question>>(&key).await? else {
-            let problem = format!("question {number} is closed; `status` lists the open questions");
-            return Err(refuse(409, problem).into());
-        };
-        if let Err(answers) = question.kind.check(&answer) {
-            let problem = format!("question {number} waits for one of {answers}");
-            return Err(refuse(409, problem).into());
-        }
-        let started = context.get::<Json<Definitions>>(DEFINITIONS).await?;
-        let tool = self.0.settings().tools().get(&question.name);
-        if let (Some(Json(started)), Some(tool)) = (started, tool)
-            && self.0.definitions().has(&question.name, &started)
-            && let Err(problem) = answer.check(tool)
-        {
-            let problem = format!("{problem}; question {number} stays open");
-            return Err(refuse(400, problem).into());
-        }
-        let answers = context.object_client::<FirstAnswersClient<'_>>(context.key());
-        let kept = Kept {
-            question: number,
-            awakeable: question.awakeable.clone(),
-            answer: answer.clone(),
-        };
-        if !answers.keep(Json(kept)).call().await? {
-            let problem = format!("question {number} already has another answer, which counts");
-            return Err(refuse(409, problem).into());
-        }
-        let unix_ms = context.run(|| async { Ok(unix_ms()) }).name("time").await?;
-        context.resolve_awakeable(&question.awakeable, Json(TimedAnswer { answer, unix_ms }));
-        Ok(())
+        Ok(answering::answer(&self.0, &context, answer.into_inner()).await?)
     }
 
     /// Removes the conversation and the answers to its questions, unless a reply is in progress.
@@ -510,9 +468,10 @@ impl<'c> Invocation<'c> {
         let limit = self.run.policy().gate_timeout;
         // If the conversation is cancelled now, the question is answered with the others.
         let now = self.now().await;
-        let until = after(now.as_ref().copied().unwrap_or_default(), limit);
+        let asked = now.as_ref().copied().unwrap_or_default();
+        let until = after(asked, limit);
         waiting.push(self.sleep(limit, Woken::Unanswered { number, until }));
-        let question = Question::new(number, request, kind, awakeable);
+        let question = Question::new(number, request, kind, [asked, until], awakeable);
         context.set(&record::question(number), Json(question.clone()));
         self.questions.push(question);
         self.asked += 1;
@@ -537,18 +496,21 @@ impl<'c> Invocation<'c> {
                 self.running.remove(&call);
                 self.end_call(call, end);
             }
-            Woken::Answered(number, answer) => {
-                let answer = answer.map_err(|error| error.message().to_owned());
+            Woken::Answered(number, json) => {
+                let answer = json.map_err(|error| error.message().to_owned());
+                let answer = answer.and_then(|json| {
+                    serde_json::from_slice(&json)
+                        .map_err(|error| format!("the answer is invalid: {error}"))
+                });
                 self.answer(number, answer, self.run.at());
             }
             Woken::Unanswered { number, until } => {
-                if !self.questions.iter().any(|one| one.question == number) {
+                if self.open(number).is_none() {
+                    // Its sleep continues.
                 } else if let Some(rest) = self.rest(until).await? {
                     waiting.push(self.sleep(rest, Woken::Unanswered { number, until }));
                 } else {
-                    let limit = self.run.policy().gate_timeout.as_secs();
-                    let reason = format!("no answer within {limit} s");
-                    self.answer(number, Err(reason), self.run.since_start(until));
+                    self.end_question(number, until).await?;
                 }
             }
             Woken::RetryDue(call, due) => self.run.retry(call, due),
@@ -599,18 +561,32 @@ impl<'c> Invocation<'c> {
         now.name("time").await
     }
 
-    /// Takes the JSON of an answer. An invalid one denies the call, or leaves its outcome unknown. One that comes too late has
-    /// no effect.
-    fn answer(&mut self, number: u32, json: Result<Vec<u8>, String>, at: Duration) {
+    fn open(&self, number: u32) -> Option<&Question> {
         let mut questions = self.questions.iter();
-        let question = questions.find(|question| question.question == number);
-        let Some(&Question { call, .. }) = question else {
+        questions.find(|question| question.question == number)
+    }
+
+    /// Ends a question at its time limit, unless an answer was accepted that did not reach the conversation yet.
+    async fn end_question(&mut self, number: u32, until: u64) -> Result<(), TerminalError> {
+        let Some(question) = self.open(number) else {
+            return Ok(());
+        };
+        let kept = Kept::of(question, None);
+        let key = self.context.key();
+        let answers = self.context.object_client::<FirstAnswersClient<'_>>(key);
+        let answer = answers.keep(Json(kept)).call().await?.into_inner();
+        let limit = self.run.policy().gate_timeout.as_secs();
+        let answer = answer.map(|answer| TimedAnswer::new(answer, until));
+        let answer = answer.ok_or_else(|| format!("no answer within {limit} s"));
+        self.answer(number, answer, self.run.since_start(until));
+        Ok(())
+    }
+
+    /// Takes an answer. An invalid one denies the call, or leaves its outcome unknown. One to a closed question has no effect.
+    fn answer(&mut self, number: u32, answer: Result<TimedAnswer, String>, at: Duration) {
+        let Some(&Question { call, .. }) = self.open(number) else {
             return;
         };
-        let answer = json.and_then(|json| {
-            serde_json::from_slice::<TimedAnswer>(&json)
-                .map_err(|error| format!("the answer is invalid: {error}"))
-        });
         let answered = answer.as_ref();
         let at = answered.map_or(at, |answer| self.run.since_start(answer.unix_ms));
         let answer = answer.map(|answer| answer.answer).map_err(BoxError::from);

@@ -23,6 +23,7 @@
 //! }
 //! ```
 
+mod answering;
 mod call;
 mod conversation;
 mod definitions;
