@@ -22,6 +22,7 @@ use crate::answering;
 use crate::call::{self, CallRequest, CallResponse};
 use crate::definitions::Definitions;
 use crate::model_step::{self, WholeReply};
+use crate::open_questions;
 use crate::question::{AnswerTo, FirstAnswersClient, Kept, Question, QuestionKind, TimedAnswer};
 use crate::record::{self, DEFINITIONS, QUESTIONS, Record, Stored};
 use crate::worker::{Worker, unix_ms};
@@ -171,6 +172,7 @@ impl Conversation {
     async fn clear(&self, context: ObjectContext<'_>) -> Result<(), HandlerError> {
         let answers = context.object_client::<FirstAnswersClient<'_>>(context.key());
         answers.forget(u32::MAX).call().await?;
+        record::close_questions(&context, &Stored::of(&context.get_keys().await?));
         context.clear_all();
         Ok(())
     }
@@ -276,9 +278,7 @@ impl<'c> Invocation<'c> {
         })?;
         context.set(DEFINITIONS, Json(begin.definitions));
         // Those of an invocation that was killed.
-        for (_, key) in &stored.questions {
-            context.clear(key);
-        }
+        record::close_questions(context, &stored);
         // Those that end a reply whose invocation was killed. The model reads their results too.
         let new = run.take_events();
         let dialect = worker.dialect();
@@ -473,6 +473,7 @@ impl<'c> Invocation<'c> {
         waiting.push(self.sleep(limit, Woken::Unanswered { number, until }));
         let question = Question::new(number, request, kind, [asked, until], awakeable);
         context.set(&record::question(number), Json(question.clone()));
+        open_questions::add(context, &question);
         self.questions.push(question);
         self.asked += 1;
         context.set(QUESTIONS, self.asked);
@@ -482,6 +483,7 @@ impl<'c> Invocation<'c> {
     /// Removes questions that need no answer any more.
     fn close(&mut self, is_one: impl Fn(&Question) -> bool) {
         for question in self.questions.extract_if(.., |question| is_one(question)) {
+            open_questions::remove(self.context, question.question);
             self.context.clear(&record::question(question.question));
         }
     }

@@ -28,11 +28,13 @@ mod call;
 mod conversation;
 mod definitions;
 mod model_step;
+mod open_questions;
 mod question;
 mod record;
 mod serve;
 mod worker;
 
 pub use conversation::{Ask, Finished, RecordPart, Reply, Status};
+pub use open_questions::OpenQuestion;
 pub use question::{AnswerTo, Question, QuestionKind};
 pub use worker::Worker;

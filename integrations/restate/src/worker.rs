@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 use crate::call::{Call, MOST_FROM_DEPENDENCIES};
 use crate::conversation::Conversation;
 use crate::definitions::Definitions;
+use crate::open_questions::OpenQuestions;
 use crate::question::FirstAnswers;
 use crate::serve::serve;
 
@@ -151,6 +152,7 @@ impl Worker {
         let longest = longest.max().unwrap_or_default().saturating_add(MARGIN);
         let call = Call(self.clone()).definition();
         let answers = FirstAnswers.into_service_definition();
+        let questions = OpenQuestions.into_service_definition();
         let conversation = Conversation(self.clone()).into_service_definition();
         Endpoint::builder()
             // Otherwise Restate ends the attempt of a tool that is quiet for a minute.
@@ -161,22 +163,17 @@ impl Worker {
                         .ingress_private(true),
                 ),
             )
-            .bind(answers.options(forgotten(
-                unlimited().ingress_private(true),
-                &["keep", "forget"],
-            )))
-            // Its state contains the record, which `status` does not need, and of which each journal has a copy.
+            .bind(answers.options(unkept().ingress_private(true)))
             .bind(
-                conversation.options(forgotten(
-                    unlimited()
-                        .abort_timeout(REPLY)
-                        .idempotency_retention(RETENTION)
-                        .journal_retention(Duration::ZERO)
+                questions.options(
+                    unkept()
                         .enable_lazy_state(true)
-                        .handler("clear", nothing().ingress_private(true)),
-                    &["status", "answer", "record", "record_part", "forget"],
-                )),
+                        .handler("add", HandlerOptions::new().ingress_private(true))
+                        .handler("remove", HandlerOptions::new().ingress_private(true)),
+                ),
             )
+            // Its state contains the record, which `status` does not need, and of which each journal has a copy.
+            .bind(conversation.options(conversation_options()))
             .build()
     }
 
@@ -235,16 +232,27 @@ fn unlimited() -> ServiceOptions {
     ServiceOptions::new().retry_policy_max_attempts(u32::MAX.into())
 }
 
-/// Lets the server keep nothing of an ended invocation.
-fn nothing() -> HandlerOptions {
-    let nothing = HandlerOptions::new().idempotency_retention(Duration::ZERO);
-    nothing.journal_retention(Duration::ZERO)
+/// Returns options of a service of whose ended invocations the server keeps nothing.
+fn unkept() -> ServiceOptions {
+    let unkept = unlimited().idempotency_retention(Duration::ZERO);
+    unkept.journal_retention(Duration::ZERO)
 }
 
-/// Lets the server keep nothing of the ended invocations of some handlers.
-fn forgotten(options: ServiceOptions, handlers: &[&str]) -> ServiceOptions {
-    let handlers = handlers.iter();
-    handlers.fold(options, |options, name| options.handler(*name, nothing()))
+/// The server keeps only the results of replies.
+fn conversation_options() -> ServiceOptions {
+    let unkept = HandlerOptions::new()
+        .idempotency_retention(Duration::ZERO)
+        .journal_retention(Duration::ZERO);
+    let options = unlimited()
+        .abort_timeout(REPLY)
+        .idempotency_retention(RETENTION)
+        .journal_retention(Duration::ZERO)
+        .enable_lazy_state(true)
+        .handler("clear", unkept.clone().ingress_private(true));
+    let readers = ["status", "answer", "record", "record_part", "forget"];
+    readers.iter().fold(options, |options, name| {
+        options.handler(*name, unkept.clone())
+    })
 }
 
 /// Returns the time in milliseconds since 1970 (UTC).

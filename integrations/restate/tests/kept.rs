@@ -65,7 +65,7 @@ async fn reading_keeps_nothing_and_replies_keep_their_results() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
-async fn a_conversation_is_forgotten_with_its_answers() {
+async fn open_questions_are_listed_and_a_conversation_is_forgotten_with_its_answers() {
     let setting = Setting::new("").await;
     let api = setting.api();
     let body = json!({ "reply": put("a", "one") });
@@ -80,12 +80,19 @@ async fn a_conversation_is_forgotten_with_its_answers() {
     // One that was killed is not in progress. Its answer does not count for the next question with its number.
     let id = api.send("talk", "run", &body).await;
     setting.until_asked("talk", 1).await;
+    let other = api.send("other", "run", &body).await;
+    setting.until_open(&[("other", 0), ("talk", 1)]).await;
+    api.cancel(&other).await;
     api.kill(&id).await;
     setting.end(&id).await;
+    setting.end(&other).await;
+    setting.until_open(&[("talk", 1)]).await;
     setting
         .answer("talk", json!({ "question": 1, "answer": "allow" }))
         .await;
     assert_eq!(api.get("talk", "forget").await.unwrap(), "");
+    assert_eq!(api.get("other", "forget").await.unwrap(), "");
+    setting.until_open(&[]).await;
     let rows = api.query("SELECT service_name, key FROM state").await;
     assert!(rows.is_empty(), "{rows:?}");
     assert_eq!(api.get("talk", "record").await.unwrap(), "");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plaincall_restate::{Finished, Question, QuestionKind, Status};
+use plaincall_restate::{Finished, OpenQuestion, Question, QuestionKind, Status};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -150,6 +150,23 @@ impl Setting {
         let (status, text) = self.end(invocation).await;
         assert_eq!(status, 200, "{text}");
         serde_json::from_str(&text).unwrap()
+    }
+
+    /// Waits until these questions are open, each as its conversation and number.
+    pub(crate) async fn until_open(&self, expected: &[(&str, u32)]) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let text = self.api().open_questions().await;
+            let open: Vec<OpenQuestion> = serde_json::from_str(&text).unwrap();
+            let open = open.iter().map(|one| (&*one.conversation, one.question));
+            let mut open: Vec<_> = open.collect();
+            open.sort_unstable();
+            if open == expected {
+                return;
+            }
+            assert!(Instant::now() < until, "{open:?}");
+            sleep(Duration::from_millis(50)).await;
+        }
     }
 
     pub(crate) async fn answer(&self, key: &str, answer: Value) {
