@@ -10,7 +10,7 @@ use plaincall::{
     AllowAll, BoxError, CallResult, Decision, Effect, Gate as _, ReadOnly, Request, Stop,
     TurnResults,
 };
-use plaincall_agent::Role;
+use plaincall_agent::{Model, Role};
 use restate_sdk::context::{
     CallFuture as _, DurableFuture, DurableFuturesUnordered, InvocationHandle,
 };
@@ -21,10 +21,11 @@ use serde_json::json;
 use crate::answering;
 use crate::call::{self, CallRequest, CallResponse};
 use crate::definitions::Definitions;
-use crate::model_step::{self, WholeReply};
+use crate::model_step::{self, Failed, WholeReply};
 use crate::open_questions;
 use crate::question::{AnswerTo, FirstAnswersClient, Kept, Question, QuestionKind, TimedAnswer};
-use crate::record::{self, DEFINITIONS, QUESTIONS, Record, Stored};
+use crate::record::{self, DEFINITIONS, PROBLEM, QUESTIONS, Record, Stored};
+use crate::stopper::Stopper;
 use crate::worker::{Worker, unix_ms};
 
 /// The maximum number of replies to a question.
@@ -78,7 +79,8 @@ pub struct Finished {
 pub struct Status {
     /// The questions that wait for an answer.
     pub questions: Vec<Question>,
-    /// The reason why the worker that was asked for the status cannot continue the reply in progress, if so.
+    /// Why the worker that was asked for the status cannot continue the reply in progress, or what the model's server answered
+    /// while requests to it are repeated.
     pub problem: Option<String>,
 }
 
@@ -131,6 +133,10 @@ impl Conversation {
             questions.extend(question.await?.map(Json::into_inner));
         }
         let problem = started.and_then(|started| self.0.definitions().check(&started).err());
+        let problem = match problem {
+            Some(problem) => Some(problem),
+            None => context.get::<String>(PROBLEM).await?,
+        };
         Ok(Json(Status { questions, problem }))
     }
 
@@ -258,7 +264,8 @@ impl<'c> Invocation<'c> {
         let begin = journaled.await?.into_inner();
         // Restate tries again later, so the conversation is not lost.
         worker.definitions().check(&begin.definitions)?;
-        let stored = Stored::of(&context.get_keys().await?);
+        let keys = context.get_keys().await?;
+        let stored = Stored::of(&keys);
         // All parts are requested before the first one arrives.
         let parts = stored.parts.iter().map(|(_, key)| context.get(key));
         let lines = record::joined(parts.collect(), usize::MAX).await?;
@@ -277,6 +284,9 @@ impl<'c> Invocation<'c> {
             )
         })?;
         context.set(DEFINITIONS, Json(begin.definitions));
+        if keys.iter().any(|key| key == PROBLEM) {
+            context.clear(PROBLEM);
+        }
         // Those of an invocation that was killed.
         record::close_questions(context, &stored);
         // Those that end a reply whose invocation was killed. The model reads their results too.
@@ -313,11 +323,7 @@ impl<'c> Invocation<'c> {
         self.run.message(message, self.run.since_start(self.began));
         model_step::add(&mut self.messages, Role::User, message);
         for _ in 0..TURNS {
-            let request = self.worker.request(self.messages.clone());
-            let model = Arc::clone(model);
-            let reply = self.context.run(|| model_step::request(model, request));
-            let reply = reply.retry_policy(model_step::retries()).name("reply");
-            let reply = reply.await?.into_inner();
+            let reply = self.reply(&**model).await?;
             model_step::add(&mut self.messages, Role::Assistant, &reply.text);
             let (text, results) = self.turn(&reply).await?;
             if results.is_empty() || results.is_last() {
@@ -329,6 +335,40 @@ impl<'c> Invocation<'c> {
         }
         let problem = format!("no answer within {TURNS} replies; ask again to continue");
         Err(TerminalError::new(problem))
+    }
+
+    /// Requests a reply of the model, several times if it fails. Meanwhile, the state has the problem.
+    async fn reply(&self, model: &dyn Model) -> Result<WholeReply, TerminalError> {
+        let mut requests = 0;
+        loop {
+            let context: &ObjectContext<'_> = self.context;
+            let request = self.worker.request(self.messages.clone());
+            let stopper = Stopper::default();
+            let request = |stop| model_step::request(model, request, stop);
+            let step = context.run(|| stopper.work(request)).name("reply");
+            requests += 1;
+            let problem = match stopper.step(step, context.awakeable::<()>()).await? {
+                Ok(reply) => {
+                    if requests > 1 {
+                        context.clear(PROBLEM);
+                    }
+                    return Ok(reply);
+                }
+                Err(Failed::Cancelled) => {
+                    return Err(TerminalError::new_with_code(409, "cancelled"));
+                }
+                Err(Failed::Refused(problem)) => return Err(TerminalError::new(problem)),
+                Err(Failed::Repeated(problem)) => problem,
+            };
+            let Some(delay) = model_step::delay(requests) else {
+                let problem = format!("{problem}; the model was asked {requests} times");
+                return Err(TerminalError::new(problem));
+            };
+            let seconds = delay.as_secs();
+            let waits = format!("{problem}; the model is asked again after {seconds} s");
+            context.set(PROBLEM, waits);
+            context.sleep(delay).await?;
+        }
     }
 
     /// Runs the calls of a reply. Returns its text and their results.
@@ -607,6 +647,7 @@ impl<'c> Invocation<'c> {
             answers.forget(self.asked).send();
         }
         self.context.clear(DEFINITIONS);
+        self.context.clear(PROBLEM);
         let (mut results, mut bytes) = (self.results, 0);
         for result in &mut results {
             let length = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());

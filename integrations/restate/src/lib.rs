@@ -32,6 +32,7 @@ mod open_questions;
 mod question;
 mod record;
 mod serve;
+mod stopper;
 mod worker;
 
 pub use conversation::{Ask, Finished, RecordPart, Reply, Status};

@@ -1,6 +1,5 @@
 //! The reply of a model, as one step of the journal.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::call::history::results;
@@ -8,10 +7,10 @@ use plaincall::durable::DurableRun;
 use plaincall::events::Usage;
 use plaincall::syntax::DialectError;
 use plaincall::{CallResult, Dialect, RunEvent, Stop};
-use plaincall_agent::model::{ModelRequest, Piece, ReplyNext};
+use plaincall_agent::model::{ModelRequest, Piece, Reply as ModelReply, ReplyNext};
 use plaincall_agent::{Message, Model, ModelError, ModelErrorKind, Role};
-use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 /// The longest reply, in bytes. Restate accepts values of 32 MiB.
 const LONGEST: usize = 16 << 20;
@@ -26,57 +25,68 @@ pub(crate) struct WholeReply {
     pub(crate) unix_ms: u64,
 }
 
+/// The reason why there is no reply.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Failed {
+    Cancelled,
+    /// The same request cannot succeed later.
+    Refused(String),
+    /// It may.
+    Repeated(String),
+}
+
 /// Requests a reply and reads it to its end.
 ///
 /// # Errors
-/// Returns an error that Restate retries, or a terminal one if the same request cannot succeed later.
+/// Returns the reason why there is none.
 pub(crate) async fn request(
-    model: Arc<dyn Model>,
+    model: &dyn Model,
     request: ModelRequest,
-) -> Result<Json<WholeReply>, HandlerError> {
-    let mut reply = model.reply(request);
+    stop: CancellationToken,
+) -> Result<WholeReply, Failed> {
+    let reading = stop.run_until_cancelled(read(model.reply(request)));
+    reading.await.unwrap_or(Err(Failed::Cancelled))
+}
+
+async fn read(mut reply: ModelReply) -> Result<WholeReply, Failed> {
     let (mut text, mut usage) = (String::new(), None);
     while let Some(next) = reply.next().await {
-        match next.map_err(classified)? {
+        match next.map_err(|error| classified(&error))? {
             ReplyNext::Piece(Piece::Text(part)) => text.push_str(&part),
             ReplyNext::Piece(Piece::Usage(so_far)) => usage = Some(so_far),
             ReplyNext::Piece(_) => {}
             ReplyNext::Finish(finish) => {
                 let (stop, unix_ms) = (finish.stop, crate::worker::unix_ms());
-                return Ok(Json(WholeReply {
+                return Ok(WholeReply {
                     text,
                     stop,
                     usage,
                     unix_ms,
-                }));
+                });
             }
         }
         if text.len() > LONGEST {
-            return Err(
-                TerminalError::new(format!("the reply has more than {LONGEST} bytes")).into(),
-            );
+            let problem = format!("the reply has more than {LONGEST} bytes");
+            return Err(Failed::Refused(problem));
         }
     }
-    Err("the reply of the model has no end".into())
+    let problem = "the reply of the model has no end";
+    Err(Failed::Repeated(problem.to_owned()))
 }
 
-fn classified(error: ModelError) -> HandlerError {
+fn classified(error: &ModelError) -> Failed {
     match error.kind {
         ModelErrorKind::Refused | ModelErrorKind::TooLong => {
-            TerminalError::new(format!("the model refused the request: {error}")).into()
+            Failed::Refused(format!("the model refused the request: {error}"))
         }
-        _ => error.into(),
+        _ => Failed::Repeated(error.to_string()),
     }
 }
 
-/// The retries of a failed request: eight, over some four minutes.
-pub(crate) fn retries() -> RunRetryPolicy {
-    RunRetryPolicy::new()
-        .initial_delay(Duration::from_secs(1))
-        .exponentiation_factor(2.0)
-        .max_delay(Duration::from_mins(1))
-        .max_attempts(9)
-        .max_duration(Duration::from_mins(30))
+/// Returns the delay before a failed request is repeated, given the number of requests so far: eight times, over some three minutes.
+pub(crate) fn delay(requests: u32) -> Option<Duration> {
+    let seconds = 1 << requests.checked_sub(1)?.min(6);
+    (requests < 9).then(|| Duration::from_secs(seconds.min(60)))
 }
 
 /// Returns the messages of a conversation so far, from its record.

@@ -9,6 +9,8 @@ use crate::open_questions;
 
 /// The state key of the definitions of the invocation in progress.
 pub(crate) const DEFINITIONS: &str = "definitions";
+/// The state key of the problem of the last request to the model, which is repeated.
+pub(crate) const PROBLEM: &str = "problem";
 /// The state key of the number of questions so far.
 pub(crate) const QUESTIONS: &str = "questions";
 /// The beginnings of the state keys of the parts of the record, and of the open questions. A number follows.

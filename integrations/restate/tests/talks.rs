@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use plaincall::Status::{Cancelled, Error, Ok, Rejected};
 use plaincall::log::read_log;
 use plaincall_restate::{Finished, QuestionKind};
+use plaincall_testkit::model_server::{ModelServer, Script, Then};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -74,6 +75,13 @@ async fn a_person_answers_over_http() {
     assert_eq!(code, 409, "{text}");
     assert!(text.contains("question 0 is closed"), "{text}");
     assert_eq!(finished.text.trim(), "Now.");
+
+    // The server shows which call an invocation belongs to.
+    let rows = api
+        .query("SELECT name FROM sys_journal WHERE name <> ''")
+        .await;
+    let names: Vec<_> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(names, ["put a: start", "put a: end"]);
 
     // The record is a log, which the command shows.
     let lines = api.get("talk", "record").await.unwrap();
@@ -380,4 +388,37 @@ async fn questions_are_stored_one_by_one() {
         .await;
     let finished = setting.finished(&id).await;
     assert_eq!(finished.results.len(), 100);
+}
+
+/// A model server that is down is a problem of the status, and a request to one that is silent ends with a cancellation.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn the_status_shows_a_failing_model_and_a_request_to_it_is_cancelled() {
+    let down = json!({ "error": { "message": "out of memory" } });
+    let silent = Script::nothing(Then::Stall);
+    let model = ModelServer::start(vec![Script::json(503, &down), silent]).await;
+    let mut setting = Setting::new("").await;
+    let table = format!("[models.any]\nurl = '{}'", model.url());
+    let options = configured(setting.directory.path(), &table, "any");
+    setting.restart_program(&options.each_ref().map(String::as_str));
+    setting.api().register(setting.port).await;
+    let message = json!({ "message": "Hello?" });
+    let id = setting.api().send("talk", "ask", &message).await;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let problem = setting.problem("talk").await.unwrap_or_default();
+        if problem.contains("out of memory") && problem.contains("asked again after 1 s") {
+            break;
+        }
+        assert!(Instant::now() < until, "{problem}");
+        sleep(Duration::from_millis(50)).await;
+    }
+    setting
+        .until("a second request", |_| model.seen().requests.len() == 2)
+        .await;
+    let begun = Instant::now();
+    setting.api().cancel(&id).await;
+    assert_eq!(setting.end(&id).await.0, 409);
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert_eq!(setting.problem("talk").await, None);
 }
