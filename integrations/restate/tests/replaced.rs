@@ -132,6 +132,32 @@ async fn conversations_end_on_the_workers_that_they_were_started_with() {
     assert_eq!(code, 200, "{text}");
 }
 
+/// A worker that is asked to end lets its tools end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_shutdown_waits_for_tools() {
+    let tools = changed(TOOLS, r#"; echo \"$PLAIN"#, r#"; sleep 15; echo \"$PLAIN"#);
+    let mut setting = Setting::of(&tools).await;
+    setting.restart_program(&["--yes"]);
+    setting.api().register(setting.port).await;
+    let body = json!({ "reply": put("a", "one") });
+    let id = setting.api().send("talk", "run", &body).await;
+    setting
+        .until("a start", |setting| !setting.written().is_empty())
+        .await;
+    let pid = rustix::process::Pid::from_child(&setting.program);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let begun = Instant::now();
+    while setting.program.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < PATIENCE);
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert!(begun.elapsed() > Duration::from_secs(12));
+    setting.restart_program(&["--yes"]);
+    assert_eq!(statuses(&setting.finished(&id).await), [Ok]);
+    assert_eq!(setting.written(), "one\n");
+}
+
 /// While the worker of a conversation is away, an answer counts until the time limit of its question.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
