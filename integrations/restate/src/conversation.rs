@@ -10,7 +10,7 @@ use plaincall::{
     AllowAll, BoxError, CallResult, Decision, Effect, Gate as _, ReadOnly, Request, Stop,
     TurnResults,
 };
-use plaincall_agent::{Model, Role};
+use plaincall_agent::{AgentError, Model, Role};
 use restate_sdk::context::{
     CallFuture as _, DurableFuture, DurableFuturesUnordered, InvocationHandle,
 };
@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::answering;
 use crate::call::{self, CallRequest, CallResponse};
 use crate::definitions::Definitions;
-use crate::model_step::{self, Failed, WholeReply};
+use crate::model_step::{self, Failed, Failures, WholeReply};
 use crate::open_questions;
 use crate::question::{AnswerTo, FirstAnswersClient, Kept, Question, QuestionKind, TimedAnswer};
 use crate::record::{self, DEFINITIONS, PROBLEM, QUESTIONS, Record, Stored};
@@ -44,6 +44,7 @@ const MOST_OUTPUT: usize = 8 << 20;
 
 /// A question to the model.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ask {
     /// The message of the user.
     pub message: String,
@@ -51,6 +52,7 @@ pub struct Ask {
 
 /// A reply that was written elsewhere, whose calls are run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Reply {
     /// The whole reply.
     pub reply: String,
@@ -58,6 +60,7 @@ pub struct Reply {
 
 /// A part of a record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RecordPart {
     /// Its number, from 0.
     pub part: u32,
@@ -322,13 +325,21 @@ impl<'c> Invocation<'c> {
         })?;
         self.run.message(message, self.run.since_start(self.began));
         model_step::add(&mut self.messages, Role::User, message);
+        let mut failures = Failures::default();
+        let failed = |kind| TerminalError::new(AgentError::from(kind).to_string());
         for _ in 0..TURNS {
             let reply = self.reply(&**model).await?;
             model_step::add(&mut self.messages, Role::Assistant, &reply.text);
             let (text, results) = self.turn(&reply).await?;
-            if results.is_empty() || results.is_last() {
+            if results.is_last() {
                 return Ok(text);
             }
+            if results.is_empty() {
+                let checked = model_step::check_answer(&reply, &text);
+                return checked.map_err(failed).map(|()| text);
+            }
+            let counted = failures.count(&reply.text, &results, self.worker.settings());
+            counted.map_err(failed)?;
             let results = results.message(self.worker.dialect());
             let results = results.map_err(TerminalError::from_error)?;
             model_step::add(&mut self.messages, Role::User, results.text());

@@ -48,6 +48,10 @@ struct Options {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
+    /// Start although the configuration has keys that durable conversations do not support, such as `mcp`. They have no effect.
+    #[arg(long)]
+    ignore_unsupported: bool,
+
     /// A file with a text for the system prompt.
     #[arg(long, value_name = "FILE")]
     system: Option<PathBuf>,
@@ -126,7 +130,8 @@ fn worker(options: &Options) -> Result<Worker, BoxError> {
     let file = read_tools(&text, &path)?;
     let mut policy = file.policy;
     let mut settings = DurableSettings::new(Toolbox::new(file.tools)?)?.rules(file.rules);
-    let model = configured::model(options.config.as_deref(), options.model.as_deref())?;
+    let (config, name) = (options.config.as_deref(), options.model.as_deref());
+    let model = configured::model(config, name, options.ignore_unsupported)?;
     if let Some(model) = &model {
         policy.unclosed = model.table.unclosed.unwrap_or(policy.unclosed);
         settings = settings.dialect(model.table.conversation());

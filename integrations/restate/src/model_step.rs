@@ -1,14 +1,18 @@
 //! The reply of a model, as one step of the journal.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use plaincall::call::Document;
 use plaincall::call::history::results;
-use plaincall::durable::DurableRun;
+use plaincall::durable::{DurableRun, DurableSettings};
 use plaincall::events::Usage;
 use plaincall::syntax::DialectError;
-use plaincall::{CallResult, Dialect, RunEvent, Stop};
+use plaincall::{CallResult, Dialect, Effect, RunEvent, Status, Stop, TurnResults};
 use plaincall_agent::model::{ModelRequest, Piece, Reply as ModelReply, ReplyNext};
-use plaincall_agent::{Message, Model, ModelError, ModelErrorKind, Role};
+use plaincall_agent::{
+    AgentErrorKind, AgentLimits, Message, Model, ModelError, ModelErrorKind, Role,
+};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -87,6 +91,63 @@ fn classified(error: &ModelError) -> Failed {
 pub(crate) fn delay(requests: u32) -> Option<Duration> {
     let seconds = 1 << requests.checked_sub(1)?.min(6);
     (requests < 9).then(|| Duration::from_secs(seconds.min(60)))
+}
+
+/// Checks a reply without a call, which is the answer.
+///
+/// # Errors
+/// Returns an error if it is empty or truncated.
+pub(crate) fn check_answer(reply: &WholeReply, text: &str) -> Result<(), AgentErrorKind> {
+    if reply.stop == Stop::Length {
+        Err(AgentErrorKind::Length)
+    } else if text.trim().is_empty() {
+        Err(AgentErrorKind::Empty)
+    } else {
+        Ok(())
+    }
+}
+
+/// The calls of a question that failed: the number of replies, by tool and text.
+#[derive(Default)]
+pub(crate) struct Failures(BTreeMap<(String, String), u32>);
+
+impl Failures {
+    /// Counts the failed calls of a reply.
+    ///
+    /// # Errors
+    /// Returns an error if a call failed as often as one of an agent may.
+    pub(crate) fn count(
+        &mut self,
+        reply: &str,
+        results: &TurnResults,
+        settings: &DurableSettings,
+    ) -> Result<(), AgentErrorKind> {
+        let written = Document::parse(reply, settings.model_dialect());
+        let written = written.map_err(AgentErrorKind::Dialect)?;
+        let changes = |one: &CallResult| {
+            let tool = settings.tools().get(&one.name);
+            one.status == Status::Ok && tool.is_some_and(|tool| tool.spec().effect != Effect::Read)
+        };
+        // Earlier failures may succeed now.
+        if results.iter().any(changes) {
+            self.0.clear();
+        }
+        let both = results.iter().zip(written.calls());
+        let failed = both.filter(|(one, _)| matches!(one.status, Status::Error | Status::Rejected));
+        let failed = failed.map(|(one, call)| {
+            let header = call.raw_args.as_deref().unwrap_or_default();
+            (one.name.to_string(), [header, call.raw()].join("]"))
+        });
+        for call in failed.collect::<BTreeSet<_>>() {
+            let name = call.0.as_str().into();
+            let count = self.0.entry(call).or_default();
+            *count += 1;
+            if *count == AgentLimits::default().same_failure {
+                return Err(AgentErrorKind::SameFailure { name });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Returns the messages of a conversation so far, from its record.

@@ -269,9 +269,13 @@ async fn a_conversation_continues_and_needs_a_model_to_ask() {
     let (_, text) = api.call("emoji", "run", &json!({ "reply": emoji })).await;
     let finished: Finished = serde_json::from_str(&text).unwrap();
     assert_eq!(statuses(&finished), [Ok, Rejected]);
-    let (status, text) = api.call("talk", "run", &json!({ "text": "" })).await;
+    let (status, text) = api.call("talk", "run", &json!({})).await;
     assert_eq!(status, 400);
     assert!(text.contains("missing field `reply`"), "{text}");
+    let body = json!({ "reply": "Well.", "yes": true });
+    let (status, text) = api.call("talk", "run", &body).await;
+    assert_eq!(status, 400);
+    assert!(text.contains("unknown field `yes`"), "{text}");
     let (status, text) = api
         .call("talk", "ask", &json!({ "message": "Hello" }))
         .await;
@@ -421,4 +425,38 @@ async fn the_status_shows_a_failing_model_and_a_request_to_it_is_cancelled() {
     assert_eq!(setting.end(&id).await.0, 409);
     assert!(begun.elapsed() < Duration::from_secs(30));
     assert_eq!(setting.problem("talk").await, None);
+}
+
+/// Half an answer is none, and a call that fails again and again ends a question.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn an_answer_is_complete_and_the_same_failure_ends_a_question() {
+    let call = "Again.\n!!!GADGET_START:wait\n!!!ARG:second\n0\n!!!GADGET_END\n";
+    let replies = [
+        ("Half of", "length"),
+        ("", "stop"),
+        (call, "stop"),
+        (call, "stop"),
+        (call, "stop"),
+    ];
+    let scripts = replies.map(|(text, reason)| Script::stream(&[text], reason));
+    let model = ModelServer::start(scripts.into()).await;
+    let mut setting = Setting::new("").await;
+    let table = format!("[models.any]\nurl = '{}'", model.url());
+    let options = configured(setting.directory.path(), &table, "any");
+    setting.restart_program(&options.each_ref().map(String::as_str));
+    setting.api().register(setting.port).await;
+    for (key, expected) in [
+        (
+            "half",
+            "the model's reply was truncated by its length limit",
+        ),
+        ("empty", "the model writes empty replies"),
+        ("same", "the model repeats a failing call of `wait`"),
+    ] {
+        let message = json!({ "message": "Hello?" });
+        let (status, text) = setting.api().call(key, "ask", &message).await;
+        assert!(status == 500 && text.contains(expected), "{status} {text}");
+    }
+    assert_eq!(model.seen().requests.len(), replies.len());
 }
