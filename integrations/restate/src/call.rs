@@ -22,9 +22,8 @@ use restate_sdk::endpoint::ContextInternal;
 use restate_sdk::prelude::*;
 use restate_sdk::service::{Discoverable as _, Service, ServiceDefinition, macro_support};
 use serde::{Deserialize, Serialize};
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
+use crate::stopper::Stopper;
 use crate::worker::{Worker, unix_ms};
 
 /// The longest output of a tool, and the most that a call gets from its dependencies, in bytes. As JSON it may be six times as
@@ -38,17 +37,19 @@ const STARTS: u32 = 6;
 pub(crate) struct CallRequest {
     pub(crate) start: CallStart,
     pub(crate) idempotency_key: String,
-    /// The end of the turn's time limit, in milliseconds since 1970 (UTC).
-    pub(crate) deadline: Option<u64>,
+}
+
+impl CallRequest {
+    /// Returns the name of a step, which the server shows: the service has no name of a tool.
+    fn step(&self, step: &str) -> String {
+        format!("{} {}: {step}", self.start.name, self.start.id)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CallResponse {
     /// `None` if an earlier attempt was lost after the tool may have started.
     pub(crate) end: Option<CallEnd>,
-    /// Whether it was stopped because the turn reached its time limit.
-    #[serde(default)]
-    pub(crate) timed_out: bool,
     /// When it ended, in milliseconds since 1970 (UTC).
     pub(crate) unix_ms: u64,
 }
@@ -81,7 +82,6 @@ impl Call {
         let request = request.into_inner();
         let now = |end| CallResponse {
             end,
-            timed_out: false,
             unix_ms: unix_ms(),
         };
         let is_write = request.start.effect == Effect::Write;
@@ -89,7 +89,8 @@ impl Call {
             if let Some(times) = lost.checked_sub(2) {
                 context.sleep(delay(times)).await?;
             }
-            let start = is_own_start(&context, getrandom::u64()?, is_write).await;
+            let step = request.step("start");
+            let start = is_own_start(&context, step, getrandom::u64()?, is_write).await;
             // If the call was cancelled there, an earlier attempt may have started the tool.
             let (is_cancelled, may_run) = (start.is_err(), start.unwrap_or_default());
             // If the call was cancelled while its end was journaled, its outcome is not known.
@@ -114,6 +115,7 @@ fn delay(times: u32) -> Duration {
 /// waited for: it is only not counted if the start is not in the journal.
 async fn is_own_start(
     context: &Context<'_>,
+    step: String,
     own: u64,
     is_write: bool,
 ) -> Result<bool, TerminalError> {
@@ -122,7 +124,7 @@ async fn is_own_start(
         is_new.store(true, Ordering::Relaxed);
         Ok(own)
     };
-    let mut start = pin!(context.run(start).name("start"));
+    let mut start = pin!(context.run(start).name(step));
     let journaled = poll_fn(|task| match start.as_mut().poll(task) {
         Poll::Pending if !is_write && is_new.load(Ordering::Relaxed) => Poll::Ready(Ok(own)),
         journaled => journaled,
@@ -165,59 +167,19 @@ impl Call {
         request: &CallRequest,
         may_run: bool,
     ) -> Result<CallResponse, TerminalError> {
-        let (stop, is_running) = (CancellationToken::new(), AtomicBool::new(false));
-        let running = || async {
-            is_running.store(true, Ordering::Relaxed);
-            let (end, timed_out) = if may_run {
-                let (end, timed_out) = self.end(request, &stop).await;
-                (Some(end.truncated(LONGEST_OUTPUT)), timed_out)
+        let stopper = Stopper::default();
+        let run = |stop| async move {
+            let end = if may_run {
+                let (start, key) = (request.start.clone(), request.idempotency_key.clone());
+                let end = self.0.runner().run(start, key, stop).await;
+                Some(end.truncated(LONGEST_OUTPUT))
             } else {
-                (None, false)
+                None
             };
-            is_running.store(false, Ordering::Relaxed);
             let unix_ms = unix_ms();
-            Ok(Json(CallResponse {
-                end,
-                timed_out,
-                unix_ms,
-            }))
+            CallResponse { end, unix_ms }
         };
-        let mut response = pin!(context.run(running).name("end"));
-        // It is never resolved, but fails when the invocation is cancelled. It must not be polled while the end is journaled,
-        // because it would take the confirmation.
-        let (_, cancelled) = context.awakeable::<()>();
-        let mut cancelled = pin!(cancelled);
-        poll_fn(|task| {
-            loop {
-                if let Poll::Ready(response) = response.as_mut().poll(task) {
-                    return Poll::Ready(response.map(Json::into_inner));
-                }
-                let may_stop = is_running.load(Ordering::Relaxed) && !stop.is_cancelled();
-                if !may_stop || cancelled.as_mut().poll(task).is_pending() {
-                    return Poll::Pending;
-                }
-                stop.cancel();
-            }
-        })
-        .await
-    }
-
-    /// Runs the tool until it ends, is stopped, or the turn reaches its time limit. Returns whether that was the reason.
-    async fn end(&self, request: &CallRequest, stop: &CancellationToken) -> (CallEnd, bool) {
-        let rest = (request.deadline).map(|end| end.saturating_sub(unix_ms()));
-        let runner = self.0.runner();
-        let running = runner.run(
-            request.start.clone(),
-            request.idempotency_key.clone(),
-            stop.clone(),
-        );
-        let mut running = pin!(running);
-        tokio::select! {
-            biased;
-            end = &mut running => return (end, false),
-            () = sleep(Duration::from_millis(rest.unwrap_or_default())), if rest.is_some() => {}
-        }
-        stop.cancel();
-        (running.await, true)
+        let step = context.run(|| stopper.work(run)).name(request.step("end"));
+        stopper.step(step, context.awakeable::<()>()).await
     }
 }

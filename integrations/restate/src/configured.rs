@@ -17,12 +17,36 @@ pub(super) struct Configured {
     pub(super) client: Option<Arc<dyn Client>>,
 }
 
+/// The keys at the top level that change the conversations of `plaincall ask`, but that a worker does not support.
+const UNSUPPORTED: [&str; 8] = [
+    "system",
+    "system_file",
+    "tools",
+    "builtin",
+    "mcp",
+    "limits",
+    "agents",
+    "rules",
+];
+
 /// Returns the model with this name, else the one that the configuration names.
 pub(super) fn model(
     config: Option<&Path>,
     name: Option<&str>,
+    ignores_unsupported: bool,
 ) -> Result<Option<Configured>, BoxError> {
     let settings = config.map(settings).transpose()?.unwrap_or_default();
+    let check = |unsupported: Vec<String>| match &*unsupported.join(", ") {
+        "" => Ok(()),
+        keys if ignores_unsupported => {
+            eprintln!("note: no effect on durable conversations: {keys}");
+            Ok(())
+        }
+        keys => Err(format!(
+            "durable conversations do not support {keys}; use the options `--system` and `--tools` for their texts and tools, and `--ignore-unsupported` if the keys are for other programs"
+        )),
+    };
+    check(unsupported(&settings))?;
     let Some(name) = name.or(settings.model.as_deref()) else {
         return Ok(None);
     };
@@ -32,18 +56,33 @@ pub(super) fn model(
             "unknown model `{name}`; use the name of a table `[models.NAME]` of `--config`, `ollama:ID`, `openai:ID`, `anthropic:ID` or `replay:FILE`"
         )
     })?;
+    // Those that were measured only help.
+    check(unsupported_of_model(name, &table))?;
     let id = table.model.clone().unwrap_or_else(|| name.to_owned());
     let mut table = table.or_measured(&id);
     let client = client(&mut table, &id).map_err(|error| format!("the model `{name}`: {error}"))?;
-    if table.keyed == Some(true) {
-        eprintln!(
-            "note: the model `{name}`: `keyed` has no effect: all durable conversations have the same markers"
-        );
-    }
-    if table.few_shot() > 0 {
-        eprintln!("note: the model `{name}`: durable conversations have no few-shot examples");
-    }
     Ok(Some(Configured { table, client }))
+}
+
+fn unsupported(settings: &Settings) -> Vec<String> {
+    let [set, default] = [settings, &Settings::default()].map(|all| serde_json::to_value(all).ok());
+    let is_set = |key: &&str| {
+        let [set, default] = [&set, &default].map(|all| all.as_ref().and_then(|all| all.get(key)));
+        set != default
+    };
+    let keys = UNSUPPORTED.iter().copied().filter(is_set);
+    keys.map(|key| format!("`{key}`")).collect()
+}
+
+fn unsupported_of_model(name: &str, table: &Model) -> Vec<String> {
+    let keys = [
+        ("keyed", table.keyed == Some(true)),
+        ("few_shot", table.few_shot.is_some_and(|count| count > 0)),
+        ("examples", !table.examples.is_empty()),
+    ];
+    let keys = keys.into_iter().filter(|(_, is_set)| *is_set);
+    keys.map(|(key, _)| format!("`models.{name}.{key}`"))
+        .collect()
 }
 
 fn settings(file: &Path) -> Result<Settings, BoxError> {

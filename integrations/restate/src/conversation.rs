@@ -1,5 +1,7 @@
 //! The virtual object of a conversation: replies, calls, questions and the record.
 
+use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,27 +10,41 @@ use plaincall::{
     AllowAll, BoxError, CallResult, Decision, Effect, Gate as _, ReadOnly, Request, Stop,
     TurnResults,
 };
-use plaincall_agent::Role;
-use restate_sdk::context::{DurableFuture, DurableFuturesUnordered};
+use plaincall_agent::{AgentError, Model, Role};
+use restate_sdk::context::{
+    CallFuture as _, DurableFuture, DurableFuturesUnordered, InvocationHandle,
+};
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::answering;
 use crate::call::{self, CallRequest, CallResponse};
 use crate::definitions::Definitions;
-use crate::model_step::{self, WholeReply};
-use crate::question::{AnswerTo, FirstAnswersClient, Question, QuestionKind, TimedAnswer};
-use crate::record::{self, DEFINITIONS, QUESTIONS, Record, Stored};
+use crate::model_step::{self, Failed, Failures, WholeReply};
+use crate::open_questions;
+use crate::question::{AnswerTo, FirstAnswersClient, Kept, Question, QuestionKind, TimedAnswer};
+use crate::record::{self, DEFINITIONS, PROBLEM, QUESTIONS, Record, Stored};
+use crate::stopper::Stopper;
 use crate::worker::{Worker, unix_ms};
 
 /// The maximum number of replies to a question.
 const TURNS: u32 = 50;
+
+/// How long `forget` waits for a reply in progress, which may be one that was killed and is not in progress any more.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The difference of clocks that does not matter, and by how much at least the clock of a server is taken to be ahead that
+/// differs more.
+const SAME: Duration = Duration::from_secs(1);
+const AHEAD: Duration = Duration::from_mins(1);
 
 /// The total size of outputs in a response, in bytes. Restate accepts values of 32 MiB.
 const MOST_OUTPUT: usize = 8 << 20;
 
 /// A question to the model.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ask {
     /// The message of the user.
     pub message: String,
@@ -36,6 +52,7 @@ pub struct Ask {
 
 /// A reply that was written elsewhere, whose calls are run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Reply {
     /// The whole reply.
     pub reply: String,
@@ -43,6 +60,7 @@ pub struct Reply {
 
 /// A part of a record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RecordPart {
     /// Its number, from 0.
     pub part: u32,
@@ -64,7 +82,8 @@ pub struct Finished {
 pub struct Status {
     /// The questions that wait for an answer.
     pub questions: Vec<Question>,
-    /// The reason why the worker that was asked for the status cannot continue the reply in progress, if so.
+    /// Why the worker that was asked for the status cannot continue the reply in progress, or what the model's server answered
+    /// while requests to it are repeated.
     pub problem: Option<String>,
 }
 
@@ -117,6 +136,10 @@ impl Conversation {
             questions.extend(question.await?.map(Json::into_inner));
         }
         let problem = started.and_then(|started| self.0.definitions().check(&started).err());
+        let problem = match problem {
+            Some(problem) => Some(problem),
+            None => context.get::<String>(PROBLEM).await?,
+        };
         Ok(Json(Status { questions, problem }))
     }
 
@@ -127,48 +150,39 @@ impl Conversation {
         context: SharedObjectContext<'_>,
         answer: Json<AnswerTo>,
     ) -> Result<(), HandlerError> {
-        let AnswerTo {
-            question: number,
-            answer,
-        } = answer.into_inner();
-        let refuse = |code, problem| TerminalError::new_with_code(code, problem);
-        let key = record::question(number);
-        // State is read by key, and the number of questions is written after a question. So it is read first: a question that is
-        // stored between the two reads is not taken for a closed one.
-        let asked = context.get::<u32>(QUESTIONS).await?.unwrap_or_default();
-        if number >= asked {
-            let problem =
-                format!("there is no question {number}; the conversation has had {asked} so far");
-            return Err(refuse(404, problem).into());
-        }
-        let Some(Json(question)) = context.get::<Json<Question>>(&key).await? else {
-            let problem = format!("question {number} is closed; `status` lists the open questions");
-            return Err(refuse(409, problem).into());
-        };
-        if let Err(answers) = question.kind.check(&answer) {
-            let problem = format!("question {number} waits for one of {answers}");
-            return Err(refuse(409, problem).into());
-        }
+        Ok(answering::answer(&self.0, &context, answer.into_inner()).await?)
+    }
+
+    /// Removes the conversation and the answers to its questions, unless a reply is in progress.
+    #[handler]
+    async fn forget(&self, context: SharedObjectContext<'_>) -> Result<(), HandlerError> {
         let started = context.get::<Json<Definitions>>(DEFINITIONS).await?;
-        let tool = self.0.settings().tools().get(&question.name);
-        if let (Some(Json(started)), Some(tool)) = (started, tool)
-            && self.0.definitions().has(&question.name, &started)
-            && let Err(problem) = answer.check(tool)
-        {
-            let problem = format!("{problem}; question {number} stays open");
-            return Err(refuse(400, problem).into());
+        let conversation = context.object_client::<ConversationClient<'_>>(context.key());
+        let cleared = conversation.clear().call();
+        // If the reply was killed, nothing delays the other invocation.
+        if started.is_some() {
+            let clearing = cleared.invocation_handle().await?;
+            let pause = || async {
+                tokio::time::sleep(PAUSE).await;
+                Ok(())
+            };
+            context.run(pause).name("pause").await?;
+            clearing.cancel();
         }
+        cleared.await.map_err(|_| {
+            let problem =
+                "a reply is in progress; cancel its invocation first, or answer its questions";
+            TerminalError::new_with_code(409, problem).into()
+        })
+    }
+
+    /// Removes the conversation between two replies.
+    #[handler]
+    async fn clear(&self, context: ObjectContext<'_>) -> Result<(), HandlerError> {
         let answers = context.object_client::<FirstAnswersClient<'_>>(context.key());
-        let given = AnswerTo {
-            question: number,
-            answer: answer.clone(),
-        };
-        if !answers.keep(Json(given)).call().await? {
-            let problem = format!("question {number} already has another answer, which counts");
-            return Err(refuse(409, problem).into());
-        }
-        let unix_ms = context.run(|| async { Ok(unix_ms()) }).name("time").await?;
-        context.resolve_awakeable(&question.awakeable, Json(TimedAnswer { answer, unix_ms }));
+        answers.forget(u32::MAX).call().await?;
+        record::close_questions(&context, &Stored::of(&context.get_keys().await?));
+        context.clear_all();
         Ok(())
     }
 
@@ -195,15 +209,16 @@ enum Woken {
     Called(u32, Result<Json<CallResponse>, TerminalError>),
     /// A person answered the question with this number.
     Answered(u32, Result<Vec<u8>, TerminalError>),
-    /// The question with this number got no answer in time.
-    Unanswered(u32),
+    /// The question with this number got no answer until a time in milliseconds since 1970 (UTC).
+    Unanswered { number: u32, until: u64 },
     /// The delay before a retry is over.
     RetryDue(u32, Duration),
-    TurnTimedOut,
+    /// The turn reached its time limit, at such a time.
+    TurnTimedOut { until: u64 },
 }
 
-type Waiting<'c> =
-    DurableFuturesUnordered<std::pin::Pin<Box<dyn DurableFuture<Output = Woken> + Send + 'c>>>;
+type Pinned<'c> = Pin<Box<dyn DurableFuture<Output = Woken> + Send + 'c>>;
+type Waiting<'c> = DurableFuturesUnordered<Pinned<'c>>;
 
 /// An invocation in progress.
 struct Invocation<'c> {
@@ -220,6 +235,10 @@ struct Invocation<'c> {
     asked: u32,
     questions: Vec<Question>,
     results: Vec<CallResult>,
+    /// The running calls, if the turn has a time limit.
+    running: BTreeMap<u32, InvocationHandle>,
+    /// How far the clock of the server is ahead of that of this worker, as far as is known.
+    ahead: Duration,
 }
 
 /// What an invocation journals first.
@@ -248,7 +267,8 @@ impl<'c> Invocation<'c> {
         let begin = journaled.await?.into_inner();
         // Restate tries again later, so the conversation is not lost.
         worker.definitions().check(&begin.definitions)?;
-        let stored = Stored::of(&context.get_keys().await?);
+        let keys = context.get_keys().await?;
+        let stored = Stored::of(&keys);
         // All parts are requested before the first one arrives.
         let parts = stored.parts.iter().map(|(_, key)| context.get(key));
         let lines = record::joined(parts.collect(), usize::MAX).await?;
@@ -267,10 +287,11 @@ impl<'c> Invocation<'c> {
             )
         })?;
         context.set(DEFINITIONS, Json(begin.definitions));
-        // Those of an invocation that was killed.
-        for (_, key) in &stored.questions {
-            context.clear(key);
+        if keys.iter().any(|key| key == PROBLEM) {
+            context.clear(PROBLEM);
         }
+        // Those of an invocation that was killed.
+        record::close_questions(context, &stored);
         // Those that end a reply whose invocation was killed. The model reads their results too.
         let new = run.take_events();
         let dialect = worker.dialect();
@@ -289,6 +310,8 @@ impl<'c> Invocation<'c> {
             asked,
             questions: Vec::new(),
             results: Vec::new(),
+            running: BTreeMap::new(),
+            ahead: Duration::ZERO,
             run,
         })
     }
@@ -302,17 +325,21 @@ impl<'c> Invocation<'c> {
         })?;
         self.run.message(message, self.run.since_start(self.began));
         model_step::add(&mut self.messages, Role::User, message);
+        let mut failures = Failures::default();
+        let failed = |kind| TerminalError::new(AgentError::from(kind).to_string());
         for _ in 0..TURNS {
-            let request = self.worker.request(self.messages.clone());
-            let model = Arc::clone(model);
-            let reply = self.context.run(|| model_step::request(model, request));
-            let reply = reply.retry_policy(model_step::retries()).name("reply");
-            let reply = reply.await?.into_inner();
+            let reply = self.reply(&**model).await?;
             model_step::add(&mut self.messages, Role::Assistant, &reply.text);
             let (text, results) = self.turn(&reply).await?;
-            if results.is_empty() || results.is_last() {
+            if results.is_last() {
                 return Ok(text);
             }
+            if results.is_empty() {
+                let checked = model_step::check_answer(&reply, &text);
+                return checked.map_err(failed).map(|()| text);
+            }
+            let counted = failures.count(&reply.text, &results, self.worker.settings());
+            counted.map_err(failed)?;
             let results = results.message(self.worker.dialect());
             let results = results.map_err(TerminalError::from_error)?;
             model_step::add(&mut self.messages, Role::User, results.text());
@@ -321,41 +348,71 @@ impl<'c> Invocation<'c> {
         Err(TerminalError::new(problem))
     }
 
+    /// Requests a reply of the model, several times if it fails. Meanwhile, the state has the problem.
+    async fn reply(&self, model: &dyn Model) -> Result<WholeReply, TerminalError> {
+        let mut requests = 0;
+        loop {
+            let context: &ObjectContext<'_> = self.context;
+            let request = self.worker.request(self.messages.clone());
+            let stopper = Stopper::default();
+            let request = |stop| model_step::request(model, request, stop);
+            let step = context.run(|| stopper.work(request)).name("reply");
+            requests += 1;
+            let problem = match stopper.step(step, context.awakeable::<()>()).await? {
+                Ok(reply) => {
+                    if requests > 1 {
+                        context.clear(PROBLEM);
+                    }
+                    return Ok(reply);
+                }
+                Err(Failed::Cancelled) => {
+                    return Err(TerminalError::new_with_code(409, "cancelled"));
+                }
+                Err(Failed::Refused(problem)) => return Err(TerminalError::new(problem)),
+                Err(Failed::Repeated(problem)) => problem,
+            };
+            let Some(delay) = model_step::delay(requests) else {
+                let problem = format!("{problem}; the model was asked {requests} times");
+                return Err(TerminalError::new(problem));
+            };
+            let seconds = delay.as_secs();
+            let waits = format!("{problem}; the model is asked again after {seconds} s");
+            context.set(PROBLEM, waits);
+            context.sleep(delay).await?;
+        }
+    }
+
     /// Runs the calls of a reply. Returns its text and their results.
     async fn turn(&mut self, reply: &WholeReply) -> Result<(String, TurnResults), TerminalError> {
         let mut waiting = Waiting::new();
         let limit = self.run.policy().turn_timeout;
-        let began = reply.unix_ms;
+        let until = limit.map_or(u64::MAX, |limit| after(reply.unix_ms, limit));
         if let Some(limit) = limit {
-            waiting.push(Box::pin(
-                self.context.sleep(limit).map(|_| Woken::TurnTimedOut),
-            ));
+            waiting.push(self.sleep(limit, Woken::TurnTimedOut { until }));
         }
-        let deadline = limit.map(|limit| began.saturating_add(milliseconds(limit)));
-        let at = self.run.since_start(began);
+        let at = self.run.since_start(reply.unix_ms);
         let text = self.run.turn(&reply.text, reply.stop, reply.usage, at);
         let mut cancelled = None;
-        while !self
-            .carry_out(&mut waiting, deadline, cancelled.is_some())
-            .await
-        {
-            match waiting.next().await {
-                Ok(Some((_, woken))) => self.wake(woken),
-                Ok(None) => {
-                    return Err(TerminalError::new(
-                        "the turn waits for nothing; please report this",
-                    ));
+        loop {
+            let carried_out = self.carry_out(&mut waiting, cancelled.is_some()).await;
+            let woken = match carried_out {
+                Ok(true) => break,
+                Ok(false) if waiting.is_empty() => {
+                    let problem = "the turn waits for nothing; please report this";
+                    return Err(TerminalError::new(problem));
                 }
-                // Restate has cancelled the invocations of its calls too.
-                Err(error) => {
-                    self.run
-                        .cancel("the conversation was cancelled", self.run.at());
-                    for question in self.questions.clone() {
-                        let reason = "the conversation was cancelled".to_owned();
-                        self.answer(question.question, Err(reason));
-                    }
-                    cancelled = Some(error);
+                Ok(false) => self.next(&mut waiting).await,
+                Err(error) => Err(error),
+            };
+            // Restate has cancelled the invocations of its calls too.
+            if let Err(error) = woken {
+                self.run
+                    .cancel("the conversation was cancelled", self.run.at());
+                for question in self.questions.clone() {
+                    let reason = "the conversation was cancelled".to_owned();
+                    self.answer(question.question, Err(reason), self.run.at());
                 }
+                cancelled = Some(error);
             }
         }
         let results = self.run.results();
@@ -367,11 +424,10 @@ impl<'c> Invocation<'c> {
     async fn carry_out(
         &mut self,
         waiting: &mut Waiting<'c>,
-        deadline: Option<u64>,
         is_cancelled: bool,
-    ) -> bool {
+    ) -> Result<bool, TerminalError> {
         let (context, asked) = (self.context, self.asked);
-        let (mut has_ended, mut starts) = (false, Vec::new());
+        let (mut has_ended, mut starts, mut done) = (false, Vec::new(), Ok(()));
         while let Some(step) = self.run.next_step() {
             match step {
                 Step::TurnEnd => has_ended = true,
@@ -383,26 +439,32 @@ impl<'c> Invocation<'c> {
                     } else {
                         self.decision(&request).await
                     };
-                    match decision {
-                        Some(decision) => {
-                            self.run.decide(request.call, Ok(decision), self.run.at());
-                        }
-                        None => self.question(waiting, &request, QuestionKind::Approval),
+                    if let Some(decision) = decision {
+                        self.run.decide(request.call, Ok(decision), self.run.at());
+                    } else {
+                        let kind = QuestionKind::Approval;
+                        done = done.and(self.question(waiting, &request, kind).await);
                     }
                 }
                 Step::Recover(request) if is_cancelled => {
                     let reason = Err("the conversation was cancelled".into());
                     self.run.recover(request.call, reason, self.run.at());
                 }
-                Step::Recover(request) => self.question(waiting, &request, QuestionKind::Recovery),
+                Step::Recover(request) => {
+                    let kind = QuestionKind::Recovery;
+                    done = done.and(self.question(waiting, &request, kind).await);
+                }
                 Step::Wait { call, delay } => {
                     let due = self.run.at().saturating_add(delay);
-                    let slept = context
-                        .sleep(delay)
-                        .map(move |_| Woken::RetryDue(call, due));
-                    waiting.push(Box::pin(slept));
+                    waiting.push(self.sleep(delay, Woken::RetryDue(call, due)));
                 }
-                // The invocation of the call is cancelled, or ends at the same time limit.
+                Step::Stop(call) => {
+                    if let Some(invocation) = self.running.get(&call)
+                        && !is_cancelled
+                    {
+                        invocation.cancel();
+                    }
+                }
                 _ => {}
             }
         }
@@ -411,17 +473,24 @@ impl<'c> Invocation<'c> {
         let events = self.run.take_events();
         let now = has_ended || writes || asked < self.asked;
         self.record.add(context, events, now);
+        let mut called = Vec::new();
         for start in starts {
             let call = start.call;
             let request = CallRequest {
                 idempotency_key: format!("{}/{call}", self.idempotency_key),
-                deadline,
                 start: *start,
             };
-            let called = call::request(self.worker, context, request).call();
+            called.push((call, call::request(self.worker, context, request).call()));
+        }
+        // All are requested before the server has started the first one.
+        for (call, called) in called {
+            if self.run.policy().turn_timeout.is_some() && done.is_ok() {
+                let invocation = called.invocation_handle().await;
+                done = invocation.map(|one| drop(self.running.insert(call, one)));
+            }
             waiting.push(Box::pin(called.map(move |end| Woken::Called(call, end))));
         }
-        has_ended
+        done.map(|()| has_ended)
     }
 
     /// Decides about a call, or returns `None` if a person must.
@@ -436,72 +505,143 @@ impl<'c> Invocation<'c> {
             .filter(|decision| !matches!(decision, Decision::Deny { .. }))
     }
 
-    fn question(&mut self, waiting: &mut Waiting<'c>, request: &Request, kind: QuestionKind) {
+    async fn question(
+        &mut self,
+        waiting: &mut Waiting<'c>,
+        request: &Request,
+        kind: QuestionKind,
+    ) -> Result<(), TerminalError> {
         let (context, number) = (self.context, self.asked);
         let (awakeable, answer) = context.awakeable::<Vec<u8>>();
         waiting.push(Box::pin(
             answer.map(move |answer| Woken::Answered(number, answer)),
         ));
-        let slept = context.sleep(self.run.policy().gate_timeout);
-        waiting.push(Box::pin(slept.map(move |_| Woken::Unanswered(number))));
-        let question = Question::new(number, request, kind, awakeable);
+        let limit = self.run.policy().gate_timeout;
+        // If the conversation is cancelled now, the question is answered with the others.
+        let now = self.now().await;
+        let asked = now.as_ref().copied().unwrap_or_default();
+        let until = after(asked, limit);
+        waiting.push(self.sleep(limit, Woken::Unanswered { number, until }));
+        let question = Question::new(number, request, kind, [asked, until], awakeable);
         context.set(&record::question(number), Json(question.clone()));
+        open_questions::add(context, &question);
         self.questions.push(question);
         self.asked += 1;
         context.set(QUESTIONS, self.asked);
+        now.map(drop)
     }
 
     /// Removes questions that need no answer any more.
     fn close(&mut self, is_one: impl Fn(&Question) -> bool) {
         for question in self.questions.extract_if(.., |question| is_one(question)) {
+            open_questions::remove(self.context, question.question);
             self.context.clear(&record::question(question.question));
         }
     }
 
-    fn wake(&mut self, woken: Woken) {
+    /// Waits until something happens.
+    async fn next(&mut self, waiting: &mut Waiting<'c>) -> Result<(), TerminalError> {
+        let Some((_, woken)) = waiting.next().await? else {
+            return Ok(());
+        };
         match woken {
-            Woken::Called(call, Ok(Json(response))) => {
-                let at = self.run.since_start(response.unix_ms);
-                if response.timed_out {
-                    self.run.time_out(at);
+            Woken::Called(call, end) => {
+                self.running.remove(&call);
+                self.end_call(call, end);
+            }
+            Woken::Answered(number, json) => {
+                let answer = json.map_err(|error| error.message().to_owned());
+                let answer = answer.and_then(|json| {
+                    serde_json::from_slice(&json)
+                        .map_err(|error| format!("the answer is invalid: {error}"))
+                });
+                self.answer(number, answer, self.run.at());
+            }
+            Woken::Unanswered { number, until } => {
+                if self.open(number).is_none() {
+                    // Its sleep continues.
+                } else if let Some(rest) = self.rest(until).await? {
+                    waiting.push(self.sleep(rest, Woken::Unanswered { number, until }));
+                } else {
+                    self.end_question(number, until).await?;
                 }
+            }
+            Woken::RetryDue(call, due) => self.run.retry(call, due),
+            Woken::TurnTimedOut { until } => match self.rest(until).await? {
+                Some(rest) => {
+                    waiting.push(self.sleep(rest, Woken::TurnTimedOut { until }));
+                }
+                None => self.run.time_out(self.run.since_start(until)),
+            },
+        }
+        Ok(())
+    }
+
+    fn end_call(&mut self, call: u32, end: Result<Json<CallResponse>, TerminalError>) {
+        match end {
+            Ok(Json(response)) => {
+                let at = self.run.since_start(response.unix_ms);
                 match response.end {
                     Some(end) => self.run.end_call(call, end, at),
                     None => self.run.interrupt(call, at),
                 }
             }
             // The invocation was killed. Its tool may have started.
-            Woken::Called(call, Err(_)) => self.run.interrupt(call, self.run.at()),
-            Woken::Answered(number, answer) => {
-                self.answer(number, answer.map_err(|error| error.message().to_owned()));
-            }
-            Woken::Unanswered(number) => {
-                let limit = self.run.policy().gate_timeout;
-                self.answer(
-                    number,
-                    Err(format!("no answer within {} s", limit.as_secs())),
-                );
-            }
-            Woken::RetryDue(call, due) => self.run.retry(call, due),
-            Woken::TurnTimedOut => self.run.time_out(self.run.at()),
+            Err(_) => self.run.interrupt(call, self.run.at()),
         }
     }
 
-    /// Takes the JSON of an answer. An invalid one denies the call, or leaves its outcome unknown. One that comes too late has
-    /// no effect.
-    fn answer(&mut self, number: u32, json: Result<Vec<u8>, String>) {
+    /// Waits for a time and then for as long as the clock of the server is ahead: the server gets the time of the end, and
+    /// compares it with its own clock.
+    fn sleep(&self, time: Duration, then: Woken) -> Pinned<'c> {
+        let slept = self.context.sleep(time.saturating_add(self.ahead));
+        Box::pin(slept.map(move |_| then))
+    }
+
+    /// Returns the time that is left, by the clock of this worker, when the server has waited until then.
+    async fn rest(&mut self, until: u64) -> Result<Option<Duration>, TerminalError> {
+        let rest = Duration::from_millis(until.saturating_sub(self.now().await?));
+        if rest < SAME {
+            return Ok(None);
+        }
+        self.ahead += rest.max(AHEAD);
+        Ok(Some(rest))
+    }
+
+    /// Returns the time in milliseconds since 1970 (UTC), from the journal.
+    async fn now(&self) -> Result<u64, TerminalError> {
+        let now = self.context.run(|| async { Ok(unix_ms()) });
+        now.name("time").await
+    }
+
+    fn open(&self, number: u32) -> Option<&Question> {
         let mut questions = self.questions.iter();
-        let question = questions.find(|question| question.question == number);
-        let Some(&Question { call, .. }) = question else {
+        questions.find(|question| question.question == number)
+    }
+
+    /// Ends a question at its time limit, unless an answer was accepted that did not reach the conversation yet.
+    async fn end_question(&mut self, number: u32, until: u64) -> Result<(), TerminalError> {
+        let Some(question) = self.open(number) else {
+            return Ok(());
+        };
+        let kept = Kept::of(question, None);
+        let key = self.context.key();
+        let answers = self.context.object_client::<FirstAnswersClient<'_>>(key);
+        let answer = answers.keep(Json(kept)).call().await?.into_inner();
+        let limit = self.run.policy().gate_timeout.as_secs();
+        let answer = answer.map(|answer| TimedAnswer::new(answer, until));
+        let answer = answer.ok_or_else(|| format!("no answer within {limit} s"));
+        self.answer(number, answer, self.run.since_start(until));
+        Ok(())
+    }
+
+    /// Takes an answer. An invalid one denies the call, or leaves its outcome unknown. One to a closed question has no effect.
+    fn answer(&mut self, number: u32, answer: Result<TimedAnswer, String>, at: Duration) {
+        let Some(&Question { call, .. }) = self.open(number) else {
             return;
         };
-        let answer = json.and_then(|json| {
-            serde_json::from_slice::<TimedAnswer>(&json)
-                .map_err(|error| format!("the answer is invalid: {error}"))
-        });
-        let at = answer
-            .as_ref()
-            .map_or(self.run.at(), |answer| self.run.since_start(answer.unix_ms));
+        let answered = answer.as_ref();
+        let at = answered.map_or(at, |answer| self.run.since_start(answer.unix_ms));
         let answer = answer.map(|answer| answer.answer).map_err(BoxError::from);
         self.run.answer(call, answer, at);
         self.close(|question| question.question == number);
@@ -518,6 +658,7 @@ impl<'c> Invocation<'c> {
             answers.forget(self.asked).send();
         }
         self.context.clear(DEFINITIONS);
+        self.context.clear(PROBLEM);
         let (mut results, mut bytes) = (self.results, 0);
         for result in &mut results {
             let length = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
@@ -535,6 +676,7 @@ impl<'c> Invocation<'c> {
     }
 }
 
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+/// Returns a time in milliseconds since 1970 (UTC) so much later.
+fn after(unix_ms: u64, time: Duration) -> u64 {
+    unix_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }

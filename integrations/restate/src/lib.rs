@@ -23,15 +23,19 @@
 //! }
 //! ```
 
+mod answering;
 mod call;
 mod conversation;
 mod definitions;
 mod model_step;
+mod open_questions;
 mod question;
 mod record;
 mod serve;
+mod stopper;
 mod worker;
 
 pub use conversation::{Ask, Finished, RecordPart, Reply, Status};
+pub use open_questions::OpenQuestion;
 pub use question::{AnswerTo, Question, QuestionKind};
 pub use worker::Worker;

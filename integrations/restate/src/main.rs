@@ -10,6 +10,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use plaincall::durable::DurableSettings;
@@ -17,6 +18,7 @@ use plaincall::{BoxError, Toolbox, read_tools};
 use plaincall_restate::Worker;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
 /// Serve conversations and calls to a Restate server.
@@ -46,6 +48,10 @@ struct Options {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
+    /// Start although the configuration has keys that durable conversations do not support, such as `mcp`. They have no effect.
+    #[arg(long)]
+    ignore_unsupported: bool,
+
     /// A file with a text for the system prompt.
     #[arg(long, value_name = "FILE")]
     system: Option<PathBuf>,
@@ -58,6 +64,15 @@ struct Options {
     /// The name of this release of the tools. A reply in progress continues only on workers of its release.
     #[arg(long, value_name = "NAME")]
     release: Option<String>,
+
+    /// Accept only requests that a server with this public key has signed (`publickeyv1_…`). Can be repeated.
+    #[arg(long = "identity-key", value_name = "KEY")]
+    identity_keys: Vec<String>,
+
+    /// How many seconds invocations in progress get after SIGTERM or SIGINT; a second signal ends them. Default: as long as the
+    /// longest tool may take.
+    #[arg(long, value_name = "SECONDS")]
+    shutdown_timeout: Option<u64>,
 
     /// What to print to standard error.
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
@@ -81,19 +96,32 @@ async fn serve(options: Options) -> Result<(), BoxError> {
         .with_writer(std::io::stderr)
         .init();
     let worker = worker(&options)?;
+    if options.share_port {
+        worker.check_address(options.listen).await?;
+    }
     let listener = listen(&options)?;
     let (mut interrupt, mut terminate) = (
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
     );
     eprintln!("listening on {}", listener.local_addr()?);
-    let shutdown = async {
+    let mut next = async || {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
     };
-    worker.serve(listener, shutdown).await;
+    let (ended, is_ending) = oneshot::channel();
+    let shutdown = async { drop(is_ending.await) };
+    let twice = async {
+        next().await;
+        let _ = ended.send(());
+        next().await;
+    };
+    tokio::select! {
+        () = worker.serve(listener, shutdown) => {}
+        () = twice => {}
+    }
     Ok(())
 }
 
@@ -102,7 +130,8 @@ fn worker(options: &Options) -> Result<Worker, BoxError> {
     let file = read_tools(&text, &path)?;
     let mut policy = file.policy;
     let mut settings = DurableSettings::new(Toolbox::new(file.tools)?)?.rules(file.rules);
-    let model = configured::model(options.config.as_deref(), options.model.as_deref())?;
+    let (config, name) = (options.config.as_deref(), options.model.as_deref());
+    let model = configured::model(config, name, options.ignore_unsupported)?;
     if let Some(model) = &model {
         policy.unclosed = model.table.unclosed.unwrap_or(policy.unclosed);
         settings = settings.dialect(model.table.conversation());
@@ -115,6 +144,12 @@ fn worker(options: &Options) -> Result<Worker, BoxError> {
     }
     if let Some(path) = &options.system {
         worker = worker.system_text(&read(path)?.1);
+    }
+    for key in &options.identity_keys {
+        worker = worker.identity_key(key)?;
+    }
+    if let Some(seconds) = options.shutdown_timeout {
+        worker = worker.shutdown_timeout(Duration::from_secs(seconds));
     }
     if let Some(name) = &options.release {
         worker = worker.release(name);

@@ -26,6 +26,10 @@ pub struct Question {
     pub arguments: Value,
     /// What is asked.
     pub kind: QuestionKind,
+    /// When it was asked, in milliseconds since 1970 (UTC).
+    pub asked_unix_ms: u64,
+    /// Until when an answer counts. Then an approval is denied, and a recovery ends as `unknown`.
+    pub until_unix_ms: u64,
     /// The reason if the call is held: it may have been copied from untrusted text, for instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
@@ -80,32 +84,62 @@ pub(crate) struct TimedAnswer {
     pub(crate) unix_ms: u64,
 }
 
+impl TimedAnswer {
+    pub(crate) fn new(answer: Answer, unix_ms: u64) -> Self {
+        Self { answer, unix_ms }
+    }
+}
+
+/// An answer to keep.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) question: u32,
+    /// That of the question. A conversation that was forgotten has the same numbers again.
+    pub(crate) awakeable: String,
+    /// `None` closes the question.
+    pub(crate) answer: Option<Answer>,
+}
+
+impl Kept {
+    pub(crate) fn of(question: &Question, answer: Option<Answer>) -> Self {
+        Self {
+            question: question.question,
+            awakeable: question.awakeable.clone(),
+            answer,
+        }
+    }
+}
+
 /// The first answers to the questions of a conversation.
 pub(crate) struct FirstAnswers;
 
 #[object(name = "ConversationAnswers")]
 impl FirstAnswers {
-    /// Keeps an answer, unless there is one. Returns whether it is the first one, or the same.
+    /// Keeps an answer, unless there is one or the question is closed. Returns the one that counts.
     #[handler]
     async fn keep(
         &self,
         context: ObjectContext<'_>,
-        answer: Json<AnswerTo>,
-    ) -> Result<bool, HandlerError> {
-        let AnswerTo { question, answer } = answer.into_inner();
-        let key = question.to_string();
-        if let Some(Json(first)) = context.get::<Json<Answer>>(&key).await? {
-            return Ok(first == answer);
+        kept: Json<Kept>,
+    ) -> Result<Json<Option<Answer>>, HandlerError> {
+        let kept = kept.into_inner();
+        let key = format!("{} {}", kept.question, kept.awakeable);
+        if let Some(first) = context.get(&key).await? {
+            return Ok(first);
         }
-        context.set(&key, Json(answer));
-        Ok(true)
+        context.set(&key, Json(kept.answer.clone()));
+        Ok(Json(kept.answer))
     }
 
     /// Forgets the answers to the questions before this number, which are closed.
     #[handler]
     async fn forget(&self, context: ObjectContext<'_>, number: u32) -> Result<(), HandlerError> {
         for key in context.get_keys().await? {
-            if key.parse().is_ok_and(|question: u32| question < number) {
+            let question = key.split(' ').next().unwrap_or_default();
+            if question
+                .parse()
+                .is_ok_and(|question: u32| question < number)
+            {
                 context.clear(&key);
             }
         }
@@ -132,6 +166,7 @@ impl Question {
         question: u32,
         request: &Request,
         kind: QuestionKind,
+        [asked_unix_ms, until_unix_ms]: [u64; 2],
         awakeable: String,
     ) -> Self {
         Self {
@@ -141,6 +176,8 @@ impl Question {
             name: request.name.to_string(),
             arguments: request.arguments.to_value(),
             kind,
+            asked_unix_ms,
+            until_unix_ms,
             held: request.held.as_ref().map(ToString::to_string),
             awakeable,
         }

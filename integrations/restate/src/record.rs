@@ -5,8 +5,12 @@ use plaincall::RunEvent;
 use plaincall::log::{LineEncoder, read_log};
 use restate_sdk::prelude::*;
 
+use crate::open_questions;
+
 /// The state key of the definitions of the invocation in progress.
 pub(crate) const DEFINITIONS: &str = "definitions";
+/// The state key of the problem of the last request to the model, which is repeated.
+pub(crate) const PROBLEM: &str = "problem";
 /// The state key of the number of questions so far.
 pub(crate) const QUESTIONS: &str = "questions";
 /// The beginnings of the state keys of the parts of the record, and of the open questions. A number follows.
@@ -44,6 +48,14 @@ impl Stored {
         };
         let (parts, questions) = (numbered(PART), numbered(QUESTION));
         Self { parts, questions }
+    }
+}
+
+/// Closes the questions of an invocation that was killed.
+pub(crate) fn close_questions(context: &ObjectContext<'_>, stored: &Stored) {
+    for (number, key) in &stored.questions {
+        open_questions::remove(context, *number);
+        context.clear(key);
     }
 }
 

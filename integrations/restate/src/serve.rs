@@ -5,10 +5,12 @@
 //! invocations of the connection would wait for them. So here each invocation is polled by a task of its own: it reads its
 //! input while its output waits.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use http_body_util::{BodyExt as _, StreamBody};
+use http_body_util::{BodyExt as _, Either, Empty, Full, StreamBody};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::server::conn::http2;
 use hyper::service::{Service as _, service_fn};
@@ -18,7 +20,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use plaincall::BoxError;
 use restate_sdk::endpoint::{Endpoint, ResponseBody};
 use restate_sdk::hyper::HyperEndpoint;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -30,16 +32,21 @@ const STREAMS: u32 = 256;
 const UNREAD: u32 = 1 << 20;
 /// The delay after a connection that could not be accepted, for example because too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The longest time that invocations in progress get to end.
-const SHUTDOWN: Duration = Duration::from_secs(10);
+/// The longest time that another worker gets to answer.
+const OTHER: Duration = Duration::from_secs(5);
+/// The path of the checksum of a worker's definitions. It needs no key, and anyone who knows the tools can compute it.
+const DEFINITIONS: &str = "/definitions";
 
-/// Serves an endpoint until `shutdown` completes. Then it waits for invocations in progress, but not long.
+/// Serves the endpoint of a worker with these definitions until `shutdown` completes. Then it waits for invocations in progress,
+/// but not longer than `patience`.
 pub(crate) async fn serve(
     endpoint: Endpoint,
+    definitions: String,
     listener: TcpListener,
     shutdown: impl Future<Output = ()>,
+    patience: Duration,
 ) {
-    let endpoint = HyperEndpoint::new(endpoint);
+    let served = Arc::new((HyperEndpoint::new(endpoint), definitions));
     let mut http = http2::Builder::new(TokioExecutor::new());
     http.max_concurrent_streams(STREAMS)
         .initial_stream_window_size(UNREAD)
@@ -57,16 +64,42 @@ pub(crate) async fn serve(
         };
         // Journal entries are small, and the server acknowledges them late.
         let _ = stream.set_nodelay(true);
-        let endpoint = endpoint.clone();
+        let served = Arc::clone(&served);
         let service = service_fn(move |request: Request<Incoming>| {
-            let endpoint = endpoint.clone();
-            async move { endpoint.call(request).await.map(decoupled) }
+            let served = Arc::clone(&served);
+            async move {
+                let (endpoint, definitions) = &*served;
+                if request.uri().path() == DEFINITIONS {
+                    let body = Full::new(Bytes::from(definitions.clone()));
+                    return Ok(Response::new(Either::Left(body)));
+                }
+                let response = endpoint.call(request).await;
+                response.map(|response| decoupled(response).map(Either::Right))
+            }
         });
         let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
         // A connection that fails ends its invocations, which the server starts again.
         tokio::spawn(async move { connection.await.ok() });
     }
-    let _ = timeout(SHUTDOWN, graceful.shutdown()).await;
+    let _ = timeout(patience, graceful.shutdown()).await;
+}
+
+/// Returns the checksum of the definitions of the worker at an address, if there is one.
+pub(crate) async fn definitions_at(address: SocketAddr) -> Option<String> {
+    let asked = async {
+        let stream = TokioIo::new(TcpStream::connect(address).await.ok()?);
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), stream)
+                .await
+                .ok()?;
+        let _connection = AbortOnDropHandle::new(tokio::spawn(connection));
+        let uri = format!("http://{address}{DEFINITIONS}");
+        let request = Request::get(uri).body(Empty::<Bytes>::new()).ok()?;
+        let response = sender.send_request(request).await.ok()?;
+        let body = response.into_body().collect().await.ok()?.to_bytes();
+        String::from_utf8(body.into()).ok()
+    };
+    timeout(OTHER, asked).await.ok().flatten()
 }
 
 /// Polls the body of a response in a task, which ends with the response. What the server does not take yet is in memory, at

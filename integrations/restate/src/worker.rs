@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -11,18 +12,19 @@ use plaincall::call::grammar::{Constrain, Grammar, GrammarError, GrammarOptions,
 use plaincall::call::prompt::{PromptOptions, prompt};
 use plaincall::durable::{DurableSettings, ToolRunner};
 use plaincall::syntax::{DialectError, Syntax};
-use plaincall::{Dialect, Tool};
+use plaincall::{BoxError, Dialect, Tool};
 use plaincall_agent::model::ModelRequest;
 use plaincall_agent::{Message, Model};
-use restate_sdk::endpoint::ServiceOptions;
+use restate_sdk::endpoint::{HandlerOptions, ServiceOptions};
 use restate_sdk::prelude::*;
 use tokio::net::TcpListener;
 
 use crate::call::{Call, MOST_FROM_DEPENDENCIES};
 use crate::conversation::Conversation;
 use crate::definitions::Definitions;
+use crate::open_questions::OpenQuestions;
 use crate::question::FirstAnswers;
-use crate::serve::serve;
+use crate::serve::{definitions_at, serve};
 
 /// How long Restate waits for a tool or a model beyond their own time limits.
 const MARGIN: Duration = Duration::from_mins(1);
@@ -48,6 +50,9 @@ struct Inner {
     system: String,
     release: Option<String>,
     approves_all: bool,
+    /// The public keys of servers.
+    identity_keys: Vec<String>,
+    shutdown_timeout: Option<Duration>,
 }
 
 impl fmt::Debug for Inner {
@@ -82,6 +87,8 @@ impl Worker {
             system,
             release: None,
             approves_all: false,
+            identity_keys: Vec::new(),
+            shutdown_timeout: None,
         }));
         Ok(worker.with(|_| {}))
     }
@@ -144,40 +151,82 @@ impl Worker {
         self.with(|inner| inner.runner = inner.runner.clone().with(directory, environment))
     }
 
-    /// Returns the endpoint of the services.
-    fn endpoint(&self) -> Endpoint {
-        let tools = self.settings().tools().iter();
-        let longest = tools.map(|tool| tool.policy().timeout.saturating_add(tool.policy().grace));
-        let longest = longest.max().unwrap_or_default().saturating_add(MARGIN);
-        let call = Call(self.clone()).definition();
-        let answers = FirstAnswers.into_service_definition();
-        let conversation = Conversation(self.clone()).into_service_definition();
-        Endpoint::builder()
-            // Otherwise Restate ends the attempt of a tool that is quiet for a minute.
-            .bind(
-                call.options(
-                    unlimited()
-                        .inactivity_timeout(longest)
-                        .ingress_private(true),
-                ),
-            )
-            .bind(answers.options(unlimited().ingress_private(true)))
-            // Its state contains the record, which `status` does not need.
-            .bind(
-                conversation.options(
-                    unlimited()
-                        .abort_timeout(REPLY)
-                        .idempotency_retention(RETENTION)
-                        .enable_lazy_state(true),
-                ),
-            )
-            .build()
+    /// Accepts only requests that a server with this public key has signed, `publickeyv1_…`. Several keys can be set.
+    ///
+    /// # Errors
+    /// Returns an error if the key is invalid.
+    pub fn identity_key(self, key: &str) -> Result<Self, BoxError> {
+        Endpoint::builder().identity_key(key)?;
+        Ok(self.with(|inner| inner.identity_keys.push(key.to_owned())))
     }
 
-    /// Serves a Restate server until `shutdown` completes. Then it waits at most 10 seconds for invocations in progress; other
-    /// workers continue the rest.
+    /// Sets how long [`serve`](Self::serve) waits for invocations in progress at the end. Default: as long as the longest tool
+    /// may take.
+    pub fn shutdown_timeout(self, timeout: Duration) -> Self {
+        self.with(|inner| inner.shutdown_timeout = Some(timeout))
+    }
+
+    /// Returns the longest time that a tool may take.
+    fn longest(&self) -> Duration {
+        let policies = self.settings().tools().iter().map(Tool::policy);
+        let times = policies.map(|policy| policy.timeout.saturating_add(policy.grace));
+        times.max().unwrap_or_default()
+    }
+
+    /// Returns the endpoint of the services.
+    ///
+    /// # Errors
+    /// Returns an error if a key is invalid, which was checked when it was set.
+    fn endpoint(&self) -> Result<Endpoint, BoxError> {
+        let call = Call(self.clone()).definition();
+        let answers = FirstAnswers.into_service_definition();
+        let questions = OpenQuestions.into_service_definition();
+        let conversation = Conversation(self.clone()).into_service_definition();
+        // Otherwise Restate ends the attempt of a tool that is quiet for a minute.
+        let call_options = unlimited()
+            .inactivity_timeout(self.longest().saturating_add(MARGIN))
+            .ingress_private(true);
+        let mut endpoint = Endpoint::builder();
+        for key in &self.0.identity_keys {
+            endpoint = endpoint.identity_key(key)?;
+        }
+        Ok(endpoint
+            .bind(call.options(call_options))
+            .bind(answers.options(unkept().ingress_private(true)))
+            .bind(
+                questions.options(
+                    unkept()
+                        .enable_lazy_state(true)
+                        .handler("add", HandlerOptions::new().ingress_private(true))
+                        .handler("remove", HandlerOptions::new().ingress_private(true)),
+                ),
+            )
+            // Its state contains the record, which `status` does not need, and of which each journal has a copy.
+            .bind(conversation.options(conversation_options()))
+            .build())
+    }
+
+    /// Serves a Restate server until `shutdown` completes. Then it waits for invocations in progress
+    /// ([`shutdown_timeout`](Self::shutdown_timeout)); other workers continue the rest.
     pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
-        serve(self.endpoint(), listener, shutdown).await;
+        let definitions = self.definitions().checksum();
+        let patience = self.0.shutdown_timeout.unwrap_or_else(|| self.longest());
+        if let Ok(endpoint) = self.endpoint() {
+            serve(endpoint, definitions, listener, shutdown, patience).await;
+        }
+    }
+
+    /// Checks that a worker which listens on an address has the same tools and settings. All workers at one address must.
+    ///
+    /// # Errors
+    /// Returns an error if it has others.
+    pub async fn check_address(&self, address: SocketAddr) -> Result<(), String> {
+        match definitions_at(address).await {
+            Some(other) if other != self.definitions().checksum() => Err(format!(
+                "a worker with other tools or settings listens on {address}; stop it first, or use another address and register it"
+            )),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn settings(&self) -> &DurableSettings {
@@ -227,6 +276,29 @@ fn shown(dialect: &Dialect) -> Dialect {
 /// Returns options with as many attempts as an invocation needs until there is a worker for it.
 fn unlimited() -> ServiceOptions {
     ServiceOptions::new().retry_policy_max_attempts(u32::MAX.into())
+}
+
+/// Returns options of a service of whose ended invocations the server keeps nothing.
+fn unkept() -> ServiceOptions {
+    let unkept = unlimited().idempotency_retention(Duration::ZERO);
+    unkept.journal_retention(Duration::ZERO)
+}
+
+/// The server keeps only the results of replies.
+fn conversation_options() -> ServiceOptions {
+    let unkept = HandlerOptions::new()
+        .idempotency_retention(Duration::ZERO)
+        .journal_retention(Duration::ZERO);
+    let options = unlimited()
+        .abort_timeout(REPLY)
+        .idempotency_retention(RETENTION)
+        .journal_retention(Duration::ZERO)
+        .enable_lazy_state(true)
+        .handler("clear", unkept.clone().ingress_private(true));
+    let readers = ["status", "answer", "record", "record_part", "forget"];
+    readers.iter().fold(options, |options, name| {
+        options.handler(*name, unkept.clone())
+    })
 }
 
 /// Returns the time in milliseconds since 1970 (UTC).

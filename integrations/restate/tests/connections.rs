@@ -13,6 +13,49 @@ use crate::tools::Change;
 /// What a client of HTTP/2 sends first, with empty settings.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
+/// Programs with different tools at one address would each get calls of the other. A worker with a key takes requests of its server
+/// alone.
+#[tokio::test]
+async fn a_worker_refuses_other_workers_and_foreign_servers() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let worker = |change| Worker::new(crate::workers::settings(Path::new("."), change)).unwrap();
+    let key = "publickeyv1_ChjENKeMvCtRnqG2mrBK1HmPKufgFUc98K8B3ononQvp";
+    assert!(worker(Change::None).identity_key("publickeyv1").is_err());
+    let served = worker(Change::None).identity_key(key).unwrap();
+    // It is checked when nobody answers, too.
+    assert_eq!(
+        worker(Change::Added)
+            .check_address("127.0.0.1:1".parse().unwrap())
+            .await,
+        Ok(())
+    );
+    let serving = tokio::spawn(async move {
+        served.serve(listener, std::future::pending()).await;
+    });
+    assert_eq!(worker(Change::None).check_address(address).await, Ok(()));
+    let problem = worker(Change::Added)
+        .check_address(address)
+        .await
+        .unwrap_err();
+    assert!(
+        problem.contains("a worker with other tools or settings listens on"),
+        "{problem}"
+    );
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder()
+        .http2_prior_knowledge()
+        .build()
+        .unwrap();
+    let response = client
+        .get(format!("http://{address}/discover"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 401);
+    serving.abort();
+}
+
 /// Otherwise a small part of a response waits until the server has acknowledged the one before, which takes up to 40 ms.
 #[tokio::test]
 async fn small_parts_of_a_response_are_sent_at_once() {

@@ -1,9 +1,11 @@
 //! One configuration for all commands: the worker reads a file with every key.
 
+use std::process::Stdio;
+
 use plaincall_testkit::model_server::{ModelServer, Script};
 use serde_json::json;
 
-use crate::setting::{Setting, configured};
+use crate::setting::{Setting, TOOLS, configured, started};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
@@ -26,7 +28,9 @@ async fn a_worker_reads_every_key() {
         ("recorded", "A recorded reply."),
     ] {
         let options = configured(&directory, &text, name);
-        setting.restart_program(&options.each_ref().map(String::as_str));
+        let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
+        options.push("--ignore-unsupported");
+        setting.restart_program(&options);
         setting.api().register(setting.port).await;
         let question = json!({ "message": "Hello?" });
         let (status, answer) = setting.api().call(name, "ask", &question).await;
@@ -52,4 +56,42 @@ async fn a_worker_reads_every_key() {
     let system = body["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains("<<<CALL:"), "{system}");
     assert_eq!(requests[1].json()["model"], "tiny-1");
+}
+
+/// What a worker would ignore is refused by name.
+#[test]
+fn unsupported_keys_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("tools.toml"), TOOLS).unwrap();
+    let start = |tables: &str, options: &[&str]| {
+        let mut all = configured(directory.path(), tables, "any").to_vec();
+        all.extend(options.iter().map(|option| (*option).to_owned()));
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        // Otherwise it would serve.
+        let mut command = started(directory.path(), 1, &all);
+        command.arg("--identity-key").arg("none");
+        let output = command.stderr(Stdio::piped()).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let model = "[models.any]\nreplay = 'none.jsonl'\n";
+    for (key, tables) in [
+        ("`mcp`", "[mcp.servers.files]\ncommand = 'none'\n"),
+        ("`agents`", "[agents.one]\nsystem = 'Be one.'\n"),
+        ("`limits`", "[limits]\nturns = 3\n"),
+        ("`builtin`", "[builtin]\ndirectory = '.'\n"),
+    ] {
+        let tables = format!("{model}{tables}");
+        let refused = start(&tables, &[]);
+        let expected = format!("durable conversations do not support {key};");
+        assert!(refused.contains(&expected), "{refused}");
+        let ignored = start(&tables, &["--ignore-unsupported"]);
+        let expected = format!("no effect on durable conversations: {key}\n");
+        assert!(ignored.contains(&expected), "{ignored}");
+    }
+    let refused = start(&format!("{model}keyed = true\nfew_shot = 1\n"), &[]);
+    assert!(
+        refused.contains("support `models.any.keyed`, `models.any.few_shot`;"),
+        "{refused}"
+    );
 }

@@ -8,11 +8,14 @@
 )]
 
 #[cfg(target_os = "linux")]
+mod clocks;
+#[cfg(target_os = "linux")]
 mod connections;
 mod cost;
 mod definitions;
 mod every_key;
 mod graphs;
+mod kept;
 mod killed;
 mod replaced;
 mod server;

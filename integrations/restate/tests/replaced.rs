@@ -132,6 +132,63 @@ async fn conversations_end_on_the_workers_that_they_were_started_with() {
     assert_eq!(code, 200, "{text}");
 }
 
+/// A worker that is asked to end lets its tools end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_shutdown_waits_for_tools() {
+    let tools = changed(TOOLS, r#"; echo \"$PLAIN"#, r#"; sleep 15; echo \"$PLAIN"#);
+    let mut setting = Setting::of(&tools).await;
+    setting.restart_program(&["--yes"]);
+    setting.api().register(setting.port).await;
+    let body = json!({ "reply": put("a", "one") });
+    let id = setting.api().send("talk", "run", &body).await;
+    setting
+        .until("a start", |setting| !setting.written().is_empty())
+        .await;
+    let pid = rustix::process::Pid::from_child(&setting.program);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let begun = Instant::now();
+    while setting.program.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < PATIENCE);
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert!(begun.elapsed() > Duration::from_secs(12));
+    setting.restart_program(&["--yes"]);
+    assert_eq!(statuses(&setting.finished(&id).await), [Ok]);
+    assert_eq!(setting.written(), "one\n");
+}
+
+/// While the worker of a conversation is away, an answer counts until the time limit of its question.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn an_answer_after_the_time_limit_is_refused() {
+    let mut setting = Setting::new("gate_timeout = \"15s\"").await;
+    let mut sent = Vec::new();
+    for key in ["late", "in-time"] {
+        let body = json!({ "reply": put("a", key) });
+        sent.push(setting.api().send(key, "run", &body).await);
+        let question = setting.question(key, QuestionKind::Approval).await;
+        let limit = question.until_unix_ms - question.asked_unix_ms;
+        assert_eq!(limit, 15_000);
+    }
+    setting.restart_program(&["--release", "next"]);
+    setting.problem("late").await;
+    let answer = json!({ "question": 0, "answer": "allow" });
+    setting.answer("in-time", answer.clone()).await;
+    sleep(Duration::from_secs(16)).await;
+    let (code, text) = setting.api().call("late", "answer", &answer).await;
+    assert_eq!(code, 409, "{text}");
+    assert!(
+        text.contains("the time limit of question 0 is over"),
+        "{text}"
+    );
+    setting.restart_program(&[]);
+    for (id, status) in sent.iter().zip([Rejected, Ok]) {
+        assert_eq!(statuses(&setting.finished(id).await), [status]);
+    }
+    assert_eq!(setting.written(), "in-time\n");
+}
+
 /// A killed invocation ends on workers that cannot continue it, and the record shows what had started.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]

@@ -209,6 +209,13 @@ impl Api {
         self.client.post(path).send().await?.text().await
     }
 
+    /// Returns the open questions of all conversations.
+    pub(crate) async fn open_questions(&self) -> String {
+        let path = self.ingress("OpenQuestions/all/list");
+        let sent = self.client.post(path).send().await.unwrap();
+        sent.text().await.unwrap()
+    }
+
     /// Starts an invocation once, also if the server is killed meanwhile. Returns its id.
     pub(crate) async fn send(&self, key: &str, handler: &str, body: &impl Serialize) -> String {
         let path = self.ingress(&format!("Conversation/{key}/{handler}/send"));

@@ -1,10 +1,10 @@
 //! The program `plaincall-restate` with a tools file, and a server.
 
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plaincall_restate::{Finished, Question, QuestionKind, Status};
+use plaincall_restate::{Finished, OpenQuestion, Question, QuestionKind, Status};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -152,6 +152,23 @@ impl Setting {
         serde_json::from_str(&text).unwrap()
     }
 
+    /// Waits until these questions are open, each as its conversation and number.
+    pub(crate) async fn until_open(&self, expected: &[(&str, u32)]) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let text = self.api().open_questions().await;
+            let open: Vec<OpenQuestion> = serde_json::from_str(&text).unwrap();
+            let open = open.iter().map(|one| (&*one.conversation, one.question));
+            let mut open: Vec<_> = open.collect();
+            open.sort_unstable();
+            if open == expected {
+                return;
+            }
+            assert!(Instant::now() < until, "{open:?}");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     pub(crate) async fn answer(&self, key: &str, answer: Value) {
         let (status, text) = self.api().call(key, "answer", &answer).await;
         assert_eq!(status, 200, "{text}");
@@ -192,13 +209,19 @@ impl Drop for Setting {
 }
 
 pub(crate) fn program(directory: &Path, port: u16, options: &[&str]) -> Child {
+    started(directory, port, options).spawn().unwrap()
+}
+
+/// Returns the command that starts the program.
+pub(crate) fn started(directory: &Path, port: u16, options: &[&str]) -> Command {
     let log = appended(&directory.join("worker.log"));
     let mut command = dependent(env!("CARGO_BIN_EXE_plaincall-restate"));
     command.arg("--tools").arg(directory.join("tools.toml"));
     command.arg("--listen").arg(format!("127.0.0.1:{port}"));
     command.args(options);
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    command.stderr(log).spawn().unwrap()
+    command.stderr(log);
+    command
 }
 
 /// Writes a configuration. Returns the options for its model with this name.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use plaincall::Status::{Cancelled, Error, Ok, Rejected};
 use plaincall::log::read_log;
 use plaincall_restate::{Finished, QuestionKind};
+use plaincall_testkit::model_server::{ModelServer, Script, Then};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -74,6 +75,13 @@ async fn a_person_answers_over_http() {
     assert_eq!(code, 409, "{text}");
     assert!(text.contains("question 0 is closed"), "{text}");
     assert_eq!(finished.text.trim(), "Now.");
+
+    // The server shows which call an invocation belongs to.
+    let rows = api
+        .query("SELECT name FROM sys_journal WHERE name <> ''")
+        .await;
+    let names: Vec<_> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(names, ["put a: start", "put a: end"]);
 
     // The record is a log, which the command shows.
     let lines = api.get("talk", "record").await.unwrap();
@@ -261,9 +269,13 @@ async fn a_conversation_continues_and_needs_a_model_to_ask() {
     let (_, text) = api.call("emoji", "run", &json!({ "reply": emoji })).await;
     let finished: Finished = serde_json::from_str(&text).unwrap();
     assert_eq!(statuses(&finished), [Ok, Rejected]);
-    let (status, text) = api.call("talk", "run", &json!({ "text": "" })).await;
+    let (status, text) = api.call("talk", "run", &json!({})).await;
     assert_eq!(status, 400);
     assert!(text.contains("missing field `reply`"), "{text}");
+    let body = json!({ "reply": "Well.", "yes": true });
+    let (status, text) = api.call("talk", "run", &body).await;
+    assert_eq!(status, 400);
+    assert!(text.contains("unknown field `yes`"), "{text}");
     let (status, text) = api
         .call("talk", "ask", &json!({ "message": "Hello" }))
         .await;
@@ -366,14 +378,85 @@ async fn questions_are_stored_one_by_one() {
         early.await.unwrap();
     }
     setting.until_asked("talk", 92).await;
-    for number in (0..100).filter(|number| number % 12 != 0 || *number > 84) {
+    for number in (0..99).filter(|number| number % 12 != 0 || *number > 84) {
         let answer = json!({ "question": number, "answer": "deny" });
         setting.answer("talk", answer).await;
     }
-    let finished = setting.finished(&id).await;
-    assert_eq!(finished.results.len(), 100);
+    // The journal is removed at the end.
     let query = format!("SELECT sum(raw_length) AS bytes FROM sys_journal WHERE id = '{id}'");
     let rows = setting.api().query(&query).await;
     let bytes = rows.first().and_then(|row| row["bytes"].as_u64());
     assert!(bytes.is_some_and(|bytes| bytes < 30_000_000), "{rows:?}");
+    setting
+        .answer("talk", json!({ "question": 99, "answer": "deny" }))
+        .await;
+    let finished = setting.finished(&id).await;
+    assert_eq!(finished.results.len(), 100);
+}
+
+/// A model server that is down is a problem of the status, and a request to one that is silent ends with a cancellation.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn the_status_shows_a_failing_model_and_a_request_to_it_is_cancelled() {
+    let down = json!({ "error": { "message": "out of memory" } });
+    let silent = Script::nothing(Then::Stall);
+    let model = ModelServer::start(vec![Script::json(503, &down), silent]).await;
+    let mut setting = Setting::new("").await;
+    let table = format!("[models.any]\nurl = '{}'", model.url());
+    let options = configured(setting.directory.path(), &table, "any");
+    setting.restart_program(&options.each_ref().map(String::as_str));
+    setting.api().register(setting.port).await;
+    let message = json!({ "message": "Hello?" });
+    let id = setting.api().send("talk", "ask", &message).await;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let problem = setting.problem("talk").await.unwrap_or_default();
+        if problem.contains("out of memory") && problem.contains("asked again after 1 s") {
+            break;
+        }
+        assert!(Instant::now() < until, "{problem}");
+        sleep(Duration::from_millis(50)).await;
+    }
+    setting
+        .until("a second request", |_| model.seen().requests.len() == 2)
+        .await;
+    let begun = Instant::now();
+    setting.api().cancel(&id).await;
+    assert_eq!(setting.end(&id).await.0, 409);
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert_eq!(setting.problem("talk").await, None);
+}
+
+/// Half an answer is none, and a call that fails again and again ends a question.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn an_answer_is_complete_and_the_same_failure_ends_a_question() {
+    let call = "Again.\n!!!GADGET_START:wait\n!!!ARG:second\n0\n!!!GADGET_END\n";
+    let replies = [
+        ("Half of", "length"),
+        ("", "stop"),
+        (call, "stop"),
+        (call, "stop"),
+        (call, "stop"),
+    ];
+    let scripts = replies.map(|(text, reason)| Script::stream(&[text], reason));
+    let model = ModelServer::start(scripts.into()).await;
+    let mut setting = Setting::new("").await;
+    let table = format!("[models.any]\nurl = '{}'", model.url());
+    let options = configured(setting.directory.path(), &table, "any");
+    setting.restart_program(&options.each_ref().map(String::as_str));
+    setting.api().register(setting.port).await;
+    for (key, expected) in [
+        (
+            "half",
+            "the model's reply was truncated by its length limit",
+        ),
+        ("empty", "the model writes empty replies"),
+        ("same", "the model repeats a failing call of `wait`"),
+    ] {
+        let message = json!({ "message": "Hello?" });
+        let (status, text) = setting.api().call(key, "ask", &message).await;
+        assert!(status == 500 && text.contains(expected), "{status} {text}");
+    }
+    assert_eq!(model.seen().requests.len(), replies.len());
 }

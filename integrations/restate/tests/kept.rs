@@ -1,0 +1,106 @@
+//! What the server keeps of a conversation.
+
+use std::time::{Duration, Instant};
+
+use plaincall::Status::{Ok, Rejected};
+use plaincall_restate::QuestionKind;
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::server::{Api, PATIENCE};
+use crate::setting::{Setting, TOOLS, changed, put, statuses};
+
+/// Returns how many rows of the journals of conversations and answers the server has, and how many invocations.
+async fn kept(api: &Api) -> (u64, u64) {
+    let conversations = "target_service_name LIKE 'Conversation%'";
+    let invocations = format!("SELECT count(*) AS n FROM sys_invocation WHERE {conversations}");
+    let entries = format!(
+        "SELECT count(*) AS n FROM sys_journal j JOIN sys_invocation i ON j.id = i.id WHERE i.{conversations}"
+    );
+    let mut counts = [0, 0];
+    for (count, query) in counts.iter_mut().zip([entries, invocations]) {
+        let rows = api.query(&query).await;
+        *count = rows[0]["n"].as_u64().unwrap();
+    }
+    counts.into()
+}
+
+/// Otherwise a page that polls conversations fills the disk, and each reply leaves a copy of the record.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn reading_keeps_nothing_and_replies_keep_their_results() {
+    let tools = changed(TOOLS, "output_limit = 3000000", "output_limit = 2000000");
+    let setting = Setting::of(&tools).await;
+    let api = setting.api();
+    let reply = json!({ "reply": "!!!GADGET_START:large\n!!!GADGET_END\n" });
+    let mut sent = Vec::new();
+    for _ in 0..10 {
+        sent.push(api.send("talk", "run", &reply).await);
+    }
+    for id in &sent {
+        assert_eq!(statuses(&setting.finished(id).await), [Ok]);
+    }
+    let (status, _) = api.call("talk", "run", &reply).await;
+    assert_eq!(status, 200);
+    for number in 0..250 {
+        api.get("talk", "status").await.unwrap();
+        if number % 50 == 0 {
+            api.get("talk", "record").await.unwrap();
+            api.call("talk", "record_part", &json!({ "part": 0 })).await;
+            let late = json!({ "question": 0, "answer": "allow" });
+            assert_eq!(api.call("talk", "answer", &late).await.0, 404);
+        }
+    }
+    // The results of replies can be read later, and a repeated request has no further effect.
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let kept = kept(api).await;
+        if kept == (0, 11) {
+            break;
+        }
+        assert!(Instant::now() < until, "{kept:?}");
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn open_questions_are_listed_and_a_conversation_is_forgotten_with_its_answers() {
+    let setting = Setting::new("").await;
+    let api = setting.api();
+    let body = json!({ "reply": put("a", "one") });
+    let id = api.send("talk", "run", &body).await;
+    setting.question("talk", QuestionKind::Approval).await;
+    let text = api.get("talk", "forget").await.unwrap();
+    assert!(text.contains("a reply is in progress"), "{text}");
+    setting
+        .answer("talk", json!({ "question": 0, "answer": "allow" }))
+        .await;
+    assert_eq!(statuses(&setting.finished(&id).await), [Ok]);
+    // One that was killed is not in progress. Its answer does not count for the next question with its number.
+    let id = api.send("talk", "run", &body).await;
+    setting.until_asked("talk", 1).await;
+    let other = api.send("other", "run", &body).await;
+    setting.until_open(&[("other", 0), ("talk", 1)]).await;
+    api.cancel(&other).await;
+    api.kill(&id).await;
+    setting.end(&id).await;
+    setting.end(&other).await;
+    setting.until_open(&[("talk", 1)]).await;
+    setting
+        .answer("talk", json!({ "question": 1, "answer": "allow" }))
+        .await;
+    assert_eq!(api.get("talk", "forget").await.unwrap(), "");
+    assert_eq!(api.get("other", "forget").await.unwrap(), "");
+    setting.until_open(&[]).await;
+    let rows = api.query("SELECT service_name, key FROM state").await;
+    assert!(rows.is_empty(), "{rows:?}");
+    assert_eq!(api.get("talk", "record").await.unwrap(), "");
+    let id = api.send("talk", "run", &body).await;
+    let question = setting.question("talk", QuestionKind::Approval).await;
+    assert_eq!(question.question, 0);
+    setting
+        .answer("talk", json!({ "question": 0, "answer": "deny" }))
+        .await;
+    assert_eq!(statuses(&setting.finished(&id).await), [Rejected]);
+}
