@@ -6,6 +6,7 @@ mod config;
 mod http;
 mod names_and_texts;
 mod offer;
+mod published;
 mod reference;
 
 use std::path::Path;
