@@ -8,6 +8,7 @@ mod names_and_texts;
 mod offer;
 mod published;
 mod reference;
+mod reported;
 
 use std::path::Path;
 use std::time::Duration;

@@ -15,8 +15,8 @@ use plaincall_http::http::header::{HeaderName, HeaderValue};
 use plaincall_http::{HttpClient, HttpError, causes};
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorCode,
-    RequestId, ServerResult,
+    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, RequestId,
+    ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, Peer, PeerRequestOptions, RunningService, ServiceError, serve_client,
@@ -31,7 +31,7 @@ use url::Url;
 use super::client::Client;
 use super::config::McpTransport;
 use super::events::EventClient;
-use super::messages::{LONGEST_MESSAGE, Messages, Noise, Unreadable};
+use super::messages::{INVALID, LONGEST_MESSAGE, Messages, Noise, Unreadable};
 use super::requests::{MOST_REQUESTS, Requests};
 use super::{McpOptions, clipped};
 use crate::text::is_unseen;
@@ -326,7 +326,7 @@ pub(super) fn not_answered(error: &ServiceError) -> Option<String> {
     match error {
         ServiceError::TransportClosed => None,
         ServiceError::TransportSend(error) => Some(transport(error)),
-        ServiceError::McpError(error) if error.code == ErrorCode::PARSE_ERROR => Some(format!(
+        ServiceError::McpError(error) if error.message.starts_with(INVALID) => Some(format!(
             "sent an invalid answer; the call may have run: {}",
             clipped(&error.message)
         )),

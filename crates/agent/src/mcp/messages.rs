@@ -21,6 +21,8 @@ use tokio::task::JoinHandle;
 use super::clipped;
 
 pub(super) const LONGEST_MESSAGE: usize = 16 << 20;
+/// The beginning of the error of an answer that cannot be read.
+pub(super) const INVALID: &str = "its answer is invalid: ";
 
 /// The beginning of the first skipped output of a server that looks like a message.
 pub(super) type Noise = Arc<OnceLock<String>>;
@@ -207,7 +209,7 @@ async fn write<W: AsyncWrite + Unpin>(output: &Mutex<Option<W>>, line: &str) -> 
 }
 
 pub(super) fn failed<Req, Resp, Not>(id: RequestId, why: &str) -> JsonRpcMessage<Req, Resp, Not> {
-    let error = ErrorData::parse_error(format!("its answer is invalid: {why}"), None);
+    let error = ErrorData::parse_error(format!("{INVALID}{why}"), None);
     JsonRpcMessage::error(error, Some(id))
 }
 
