@@ -6,6 +6,7 @@
 mod past;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
 use std::future::ready;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,6 +33,7 @@ use crate::model::Retrying;
 use crate::session::settings;
 use crate::settings::Settings;
 use crate::subagent::past::{Past, RecordedModel};
+use crate::text::end_line;
 
 /// How many agents may be nested: an agent, its subagents, and theirs.
 const DEEPEST: usize = 4;
@@ -500,13 +502,9 @@ impl Link {
 fn outcome(result: &CallResult) -> Result<String, BoxError> {
     let mut output = result.output.as_deref().map(str::to_owned);
     if let Some(note) = &result.note {
-        let text = output.unwrap_or_default();
-        let line_end = if text.is_empty() || text.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
-        output = Some(format!("{text}{line_end}[{note}]\n"));
+        let text = output.get_or_insert_default();
+        end_line(text);
+        let _ = writeln!(text, "[{note}]");
     }
     if result.status == Status::Ok {
         return Ok(output.unwrap_or_default());

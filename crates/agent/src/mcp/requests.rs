@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
@@ -13,8 +12,10 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::messages::{Reason, answered};
+
 /// The most requests of a server without an answer that it has read.
-pub(super) const MOST_REQUESTS: usize = 64;
+const MOST_REQUESTS: usize = 64;
 /// How long such a server may take to read an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -30,19 +31,19 @@ pub(super) struct Requests<T> {
     ended: CancellationToken,
     /// Since when there is no room.
     since: Option<Instant>,
-    /// Whether the server stopped reading.
-    is_over: Arc<AtomicBool>,
+    /// Set if the server stopped reading.
+    reason: Reason,
 }
 
 impl<T> Requests<T> {
-    pub(super) fn new(transport: T, is_over: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(transport: T, reason: Reason) -> Self {
         Self {
             transport,
             open: HashSet::new(),
             room: Arc::new(Semaphore::new(MOST_REQUESTS)),
             ended: CancellationToken::new(),
             since: None,
-            is_over,
+            reason,
         }
     }
 }
@@ -54,12 +55,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Requests<T> {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let id = match &item {
-            JsonRpcMessage::Response(response) => Some(&response.id),
-            JsonRpcMessage::Error(error) => error.id.as_ref(),
-            _ => None,
-        };
-        let is_answer = id.is_some_and(|id| self.open.remove(id));
+        let is_answer = answered(&item).is_some_and(|id| self.open.remove(id));
         let room = Arc::clone(&self.room);
         let sending = self.transport.send(item);
         let ended = self.ended.clone();
@@ -80,7 +76,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Requests<T> {
             .await
             .is_err()
         {
-            self.is_over.store(true, Ordering::Relaxed);
+            self.reason
+                .get_or_init(|| format!("sent {MOST_REQUESTS} requests and read no answers"));
             self.ended.cancel();
             return None;
         }
@@ -117,13 +114,12 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Requests<T> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
 
     use rmcp::service::serve_client;
     use rmcp::transport::async_rw::AsyncRwTransport;
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-    use super::Requests;
+    use super::{Reason, Requests};
     use crate::mcp::client::Client;
 
     /// A server that asks so much, and reads the answers or does not: whether it asked in vain.
@@ -151,17 +147,17 @@ mod tests {
                 std::future::pending::<()>().await;
             }
         });
-        let is_over = Arc::new(AtomicBool::new(false));
+        let reason = Reason::default();
         let (read, write) = tokio::io::split(ours);
         let transport = AsyncRwTransport::new_client(read, write);
-        let transport = Requests::new(transport, Arc::clone(&is_over));
+        let transport = Requests::new(transport, Arc::clone(&reason));
         let service = serve_client(Client::default(), transport).await;
         let service = service.expect("it begins");
         let peer = service.peer().clone();
         let minute = std::time::Duration::from_mins(1);
         tokio::time::sleep(minute).await;
         let has_ended = peer.is_transport_closed();
-        assert_eq!(has_ended, is_over.load(Ordering::Relaxed));
+        assert_eq!(has_ended, reason.get().is_some());
         server.abort();
         has_ended
     }
