@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plaincall_agent::model::{Message, Role};
 use plaincall_agent::plaincall::{Log, RunEvent, Tool};
-use plaincall_agent::{Agent, AgentEvent, Conversation};
+use plaincall_agent::{Agent, AgentErrorKind, AgentEvent, Conversation};
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::cases;
 use serde_json::Value;
@@ -224,6 +224,9 @@ async fn ask(world: &Arc<World>, talk: &mut Conversation, number: Option<usize>)
             cancel.cancel();
         }
     }
+    let answer = asking.answer().await;
+    // On a busy machine the time may be over before the end of the turn before is known.
+    asked.is_cut |= answer.is_err_and(|error| matches!(error.kind, AgentErrorKind::Time));
     asked
 }
 
