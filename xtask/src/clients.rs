@@ -1,4 +1,4 @@
-//! Published clients and coding agents, unmodified, against the gateway, and a published client and the reference server of MCP.
+//! Published clients and coding agents, unmodified, against the gateway, and a published client and published servers of MCP.
 //!
 //! They are installed into the build folder, in the versions that `crates/gateway/clients`, `crates/gateway/coding-agents` and
 //! `crates/agent/clients` pin. This needs Python, Node and a network. Coding agents run in a network and a process namespace of
@@ -40,9 +40,9 @@ pub(crate) fn jobs() -> Vec<Job> {
             let python = installed("agent_sdks.txt", "agent-sdks")?;
             run_all(&python, &folder(), AGENT_SDKS, TASK)
         }),
-        Job::new("mcp", "MCP", 20, mcp)
-            .needs(&[node::PACKAGES, suites::BUILD])
-            .least_tests(1),
+        Job::new("mcp", "MCP", 60, mcp)
+            .needs(&[node::PACKAGES, python::UV, suites::BUILD])
+            .least_tests(5),
     ]
 }
 
@@ -103,14 +103,18 @@ fn agents() -> Result<(), String> {
     run_all(&python, &folder(), "smolagents_agent.py", FINAL_TASK)
 }
 
-/// Calls the tools of the reference server over both transports, and runs the client against Plaincall's server.
+/// Calls the tools of published servers over both transports, and runs the client against Plaincall's server.
 fn mcp() -> Result<(), String> {
-    let installed = node::member(MCP, "mcp_client.mjs")?;
+    let installed = node::member(MCP, "mcp_client.mjs fastmcp_server.mjs")?;
+    let list = root().join(MCP).join("requirements.txt");
+    let python = python::install(&list, &target().join("clients/mcp"))?;
     let everything = "@modelcontextprotocol/server-everything/dist/index.js";
     let mut server = suites::program("agent")?;
     server.args(["mcp::", "--ignored"]);
     server.env("MCP_EVERYTHING", node::packages().join(everything));
-    step("the reference server of MCP", &mut server)?;
+    server.env("MCP_CLIENTS", &installed);
+    server.env("MCP_PYTHON", python.join("python"));
+    step("published servers of MCP", &mut server)?;
     let mut client = command("node");
     client.arg(installed.join("mcp_client.mjs"));
     client

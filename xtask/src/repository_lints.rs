@@ -18,9 +18,9 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 14_020),
+    ("agent", 14_000),
     ("call", 28_750),
-    ("cli", 20_900),
+    ("cli", 20_870),
     ("config", 4_300),
     ("gateway", 16_750),
     ("http", 970),

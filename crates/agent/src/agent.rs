@@ -177,7 +177,7 @@ impl Agent {
             _ => None,
         });
         let calls: Arc<[ShownCall]> = shown.calls.unknown().cloned().collect();
-        let (tools, submissions) = subagent::bound(settings, &dialect)?;
+        let (tools, submissions) = subagent::bound(settings, &dialect, past)?;
         let run = settings.run(tools).policy(settings.policy);
         let mut run = run.environment(settings.environment.clone());
         if let Some(parent) = &settings.directory_in {

@@ -10,6 +10,7 @@ use plaincall::syntax::DialectError;
 use plaincall::{
     CallResult, Dialect, Run, RunEvents, Toolbox,
     command::Directories,
+    events::Author,
     run::{CloseError, RemovedFiles},
 };
 
@@ -36,6 +37,8 @@ pub struct Conversation {
     pub(crate) recorded: u32,
     /// The tools of a resumed conversation that no longer exist.
     pub(crate) gone_tools: Vec<String>,
+    /// A message of the program that follows the current turn.
+    pub(crate) after_turn: Option<Arc<str>>,
     /// The calls of subagents, if the agent has any.
     pub(crate) submissions: Option<Submissions>,
     /// The calls of subagents in a turn that a crash interrupted, if the subagents may continue.
@@ -64,6 +67,7 @@ impl Conversation {
             opened: 0,
             recorded: 0,
             gone_tools: Vec::new(),
+            after_turn: None,
             submissions: None,
             interrupted: None,
             budget: None,
@@ -184,7 +188,12 @@ impl Conversation {
         results: Vec<CallResult>,
     ) -> Result<(), DialectError> {
         self.recorded += 1;
-        self.agent_loop.add_turn(written, results)
+        self.agent_loop.add_turn(written, results)?;
+        if let Some(text) = self.after_turn.take() {
+            self.agent_loop.add_message(Author::Program, text);
+            self.carry_out();
+        }
+        Ok(())
     }
 }
 

@@ -1,11 +1,14 @@
 //! Resumes a conversation from its log (`spec/agent.md` 7).
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::mem::take;
 use std::sync::Arc;
 
 use plaincall::call::{PromptTextBuilder, Untrusted};
-use plaincall::{CallResult, RunEvent, Stop, events::Author};
+use plaincall::{
+    CallResult, RunEvent, Stop,
+    events::{Author, ToolBegin},
+};
 
 use crate::answer::{AgentError, AgentErrorKind};
 use crate::conversation::Conversation;
@@ -66,47 +69,54 @@ impl Conversation {
         Ok(())
     }
 
-    /// Adds a message about tools that the model had before and that no longer exist, unless the model has it.
+    /// Adds a message about tools that the model had before and that no longer exist, unless the model has it. A turn that
+    /// continues gets it when it ends.
     pub(crate) fn report_gone_tools(&mut self, past: &[RunEvent]) {
-        let mut known = BTreeSet::new();
-        let mut submitted = HashSet::new();
-        let mut before: Option<Arc<str>> = None;
+        let (mut gone, mut before) = (BTreeMap::new(), None);
         for event in past {
-            match event {
-                RunEvent::Run(begin) => {
-                    let offered = begin.tools.iter();
-                    let offered = offered.filter(|(_, tool)| !tool.policy.submitted_only);
-                    known.extend(offered.map(|(name, _)| name.clone()));
-                }
-                RunEvent::Call(call) if call.submitted.is_some() => {
-                    submitted.insert(call.call);
-                }
-                RunEvent::Waiting(call) if !submitted.contains(&call.call) => {
-                    known.insert(call.name.to_string());
-                }
-                RunEvent::Message(message) if message.text.starts_with(GONE) => {
-                    before = Some(Arc::clone(&message.text));
-                }
-                _ => {}
+            gone.extend(settings(event).into_iter().flatten());
+            if let RunEvent::Message(message) = event
+                && message.text.starts_with(GONE)
+            {
+                before = Some(&message.text);
             }
         }
-        known.retain(|name| self.settings.run_tools.get(name).is_none());
-        self.gone_tools = known.into_iter().collect();
-        let names = match self.gone_tools.join(", ") {
-            names if names.is_empty() && before.is_none() => return,
-            names if names.is_empty() => "none".to_owned(),
-            names => names,
-        };
-        // The dialect was checked when the agent was built.
-        let Ok(mut text) = PromptTextBuilder::new(std::slice::from_ref(self.dialect())) else {
+        gone.retain(|name, _| self.settings.run_tools.get(name).is_none());
+        self.gone_tools = gone.keys().map(|name| (*name).clone()).collect();
+        gone.retain(|_, tool| !tool.policy.submitted_only);
+        if gone.is_empty() && before.is_none() {
             return;
-        };
-        text.trusted(GONE).untrusted(&Untrusted::new(names));
-        let text = text.finish().into_text();
-        // A turn that continues gets no message.
-        if self.interrupted.is_none() && before.is_none_or(|before| *before != *text) {
-            self.agent_loop.add_message(Author::Program, text.into());
-            self.carry_out();
         }
+        let text = self.gone_message(gone.keys().map(|name| name.as_str()), "");
+        match text.filter(|text| before != Some(text)) {
+            Some(text) if self.interrupted.is_none() => {
+                self.agent_loop.add_message(Author::Program, text);
+                self.carry_out();
+            }
+            text => self.after_turn = text,
+        }
+    }
+
+    /// Returns a message that names the tools that are no longer available, with a note.
+    pub(crate) fn gone_message<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str>,
+        note: &'static str,
+    ) -> Option<Arc<str>> {
+        let names = Some(names.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty());
+        let names = Untrusted::new(names.unwrap_or_else(|| "none".to_owned()));
+        // The dialect was checked when the agent was built.
+        let mut text = PromptTextBuilder::new(std::slice::from_ref(self.dialect())).ok()?;
+        text.trusted(GONE).untrusted(&names).trusted(note);
+        Some(text.finish().into_text().into())
+    }
+}
+
+/// Returns the settings of all tools, if an event has them.
+pub(crate) fn settings(event: &RunEvent) -> Option<&BTreeMap<String, ToolBegin>> {
+    match event {
+        RunEvent::Run(begin) => Some(&begin.tools),
+        RunEvent::Resumed(resumed) => Some(&resumed.tools).filter(|tools| !tools.is_empty()),
+        _ => None,
     }
 }

@@ -5,14 +5,15 @@
 
 mod past;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
 use std::future::ready;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plaincall::call::{Parameter, ParameterKind, ToolSpec};
-use plaincall::events::{HeldReason, SubmittedArguments, Usage};
+use plaincall::events::{HeldReason, SubmittedArguments, ToolBegin, Usage};
 use plaincall::gate::GateFuture;
 use plaincall::policy::Retry;
 use plaincall::tool::Failure;
@@ -29,8 +30,10 @@ use crate::answer::{AgentError, AgentErrorKind};
 use crate::budget::Budget;
 use crate::conversation::Conversation;
 use crate::model::Retrying;
+use crate::session::settings;
 use crate::settings::Settings;
 use crate::subagent::past::{Past, RecordedModel};
+use crate::text::end_line;
 
 /// How many agents may be nested: an agent, its subagents, and theirs.
 const DEEPEST: usize = 4;
@@ -42,6 +45,8 @@ const TASK: &str = "task";
 const READ_RESULT: &str = "read_result";
 /// How long a cancelled subagent may take to end its turn, so that what it used is counted.
 const GRACE: Duration = Duration::from_secs(2);
+/// A note about calls of tools that are gone: their results do not fit any tool.
+const RAN: &str = "\nEarlier calls of them that are rejected as unknown may have run.\n";
 /// The timeout of calls in a subagent's conversation. The run in which they really run has the real timeouts.
 const NO_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 
@@ -329,13 +334,15 @@ impl Settings {
     }
 }
 
-/// Returns the tools of a conversation's run, with subagents that are connected to it.
+/// Returns the tools of a conversation's run, with subagents that are connected to it. Within an interrupted turn, they keep the
+/// settings that the log has: their effects and timeouts follow from their own tools and limits, which may have changed.
 ///
 /// # Errors
 /// Returns an error if a tool is invalid, which [`add_tools`] has checked.
 pub(crate) fn bound(
     settings: &Arc<Settings>,
     dialect: &Dialect,
+    past: &[RunEvent],
 ) -> Result<(Toolbox, Option<Submissions>), AgentErrorKind> {
     if settings.subagents.is_empty() {
         return Ok((settings.run_tools.clone(), None));
@@ -348,12 +355,20 @@ pub(crate) fn bound(
         dialect: dialect.clone(),
         gate: settings.gate.clone().unwrap_or_else(|| Arc::new(ReadOnly)),
     };
+    let interrupted = interrupted(past);
     let tools = settings.run_tools.iter().map(|tool| {
         let Some(agent) = settings.agent(tool.name()).cloned() else {
             return tool.clone();
         };
         let link = link.clone();
-        tool.clone().with_code_of(move |arguments, context| {
+        let tool = match interrupted.and_then(|tools| tools.get(tool.name())) {
+            Some(begun) => {
+                let tool = tool.clone().effect(begun.effect);
+                tool.timeout(begun.policy.timeout)
+            }
+            None => tool.clone(),
+        };
+        tool.with_code_of(move |arguments, context| {
             let (agent, link) = (agent.clone(), link.clone());
             let task = arguments.get(TASK).unwrap_or_default().to_owned();
             async move { link.run(&agent, &task, &context).await }
@@ -362,6 +377,17 @@ pub(crate) fn bound(
     let tools = Toolbox::new(tools);
     let tools = tools.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
     Ok((tools, Some(Submissions { family, receiver })))
+}
+
+/// Returns the settings of all tools in a log whose last turn has not ended.
+fn interrupted(past: &[RunEvent]) -> Option<&BTreeMap<String, ToolBegin>> {
+    let last = past.iter().rev().find_map(|event| match event {
+        RunEvent::Turn(_) => Some(true),
+        RunEvent::TurnEnd(_) => Some(false),
+        _ => None,
+    });
+    let settings = past.iter().rev().find_map(settings);
+    settings.filter(|_| last == Some(true))
 }
 
 impl Link {
@@ -439,6 +465,14 @@ impl Link {
         let dialect = self.dialect.clone();
         let mut talk = Conversation::new(Arc::clone(settings), run, dialect, system);
         talk.budget = Some(budget);
+        if let Some(past) = lock(&self.family.state).past.get(&parent) {
+            let names: BTreeSet<&str> = past.names().collect();
+            let is_gone = |name: &&str| settings.tools.get(name).is_none();
+            let mut gone = names.into_iter().filter(is_gone).peekable();
+            if gone.peek().is_some() {
+                talk.after_turn = talk.gone_message(gone, RAN);
+            }
+        }
         let model = RecordedModel::new(Arc::clone(&settings.model), self.clone(), parent);
         talk.model = Retrying::new(Arc::new(model), settings.retries);
         Ok(talk)
@@ -468,13 +502,9 @@ impl Link {
 fn outcome(result: &CallResult) -> Result<String, BoxError> {
     let mut output = result.output.as_deref().map(str::to_owned);
     if let Some(note) = &result.note {
-        let text = output.unwrap_or_default();
-        let line_end = if text.is_empty() || text.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
-        output = Some(format!("{text}{line_end}[{note}]\n"));
+        let text = output.get_or_insert_default();
+        end_line(text);
+        let _ = writeln!(text, "[{note}]");
     }
     if result.status == Status::Ok {
         return Ok(output.unwrap_or_default());

@@ -11,6 +11,13 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
+/// Ends the last line of a text, if it has one.
+pub(crate) fn end_line(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
 /// Formats a number with a noun: `1 line`, `3 lines`.
 pub(crate) fn count(number: impl TryInto<u64>, what: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);

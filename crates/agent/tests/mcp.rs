@@ -6,7 +6,9 @@ mod config;
 mod http;
 mod names_and_texts;
 mod offer;
+mod published;
 mod reference;
+mod reported;
 
 use std::path::Path;
 use std::time::Duration;

@@ -12,6 +12,7 @@
 #![cfg(feature = "http")]
 
 mod agents;
+mod changed;
 mod examples;
 mod grammars;
 mod killed;

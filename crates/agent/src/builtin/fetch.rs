@@ -24,7 +24,7 @@ use crate::builtin::fetch::address::{may_be_asked, refused};
 use crate::builtin::fetch::page::Readable;
 use crate::builtin::spelling::named;
 use crate::builtin::text::why_binary;
-use crate::text::count;
+use crate::text::{count, end_line};
 
 /// The longest URL, in bytes. Relative links of a page are resolved against it.
 const ADDRESS: usize = 8 << 10;
@@ -261,7 +261,7 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
     } else {
         Readable::default()
     };
-    let text = readable.text;
+    let mut text = readable.text;
     is_truncated |= readable.is_truncated;
     if !is_good {
         let reason = StatusCode::from_u16(status).ok();
@@ -282,12 +282,8 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
     if readable.lacks_addresses {
         note.push_str(", last links without URLs");
     }
-    let end = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    Ok(format!("[{note}]\n{text}{end}"))
+    end_line(&mut text);
+    Ok(format!("[{note}]\n{text}"))
 }
 
 #[derive(Debug, PartialEq, Eq)]

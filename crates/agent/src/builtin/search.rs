@@ -20,7 +20,7 @@ use crate::builtin::list::here;
 use crate::builtin::spelling::{last_line, named, spelled};
 use crate::builtin::text::why_binary;
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
-use crate::builtin::workspace::{Target, Workspace, open_without_waiting, read_all};
+use crate::builtin::workspace::{Target, Workspace, open_without_waiting, or_here, read_all};
 use crate::text::count;
 
 const WHAT: &str = "searched";
@@ -78,12 +78,7 @@ impl SearchFiles {
             let mut ignored = Ignored::default();
             let above: Vec<&Path> = written.path.ancestors().skip(1).collect();
             for path in above.into_iter().rev() {
-                let spelled = if path == Path::new("") {
-                    Path::new(".")
-                } else {
-                    path
-                };
-                if let Ok(dir) = workspace.dir().open_dir(spelled) {
+                if let Ok(dir) = workspace.dir().open_dir(or_here(path)) {
                     ignored.enter(&dir, path);
                 }
             }
@@ -228,28 +223,21 @@ impl Hits {
         stop: &Stop,
     ) -> Result<Step, String> {
         // The file may have been replaced by something else.
-        if !file.metadata().is_ok_and(|about| about.is_file()) {
-            self.unreadable += 1;
-            return Ok(Step::On);
-        }
-        let bytes = match read_all(file, LONGEST) {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => {
-                self.too_long += 1;
-                return Ok(Step::On);
+        let is_file = file.metadata().is_ok_and(|about| about.is_file());
+        let read = is_file.then(|| read_all(file, LONGEST));
+        let skipped = match read {
+            Some(Ok(Some(bytes))) if why_binary(&bytes).is_none() => {
+                self.searched += 1;
+                // An invalid UTF-8 byte counts as one character.
+                let text = String::from_utf8_lossy(&bytes);
+                return self.search_lines(expression, &text, path, stop);
             }
-            Err(_) => {
-                self.unreadable += 1;
-                return Ok(Step::On);
-            }
+            Some(Ok(Some(_))) => &mut self.binary,
+            Some(Ok(None)) => &mut self.too_long,
+            Some(Err(_)) | None => &mut self.unreadable,
         };
-        if why_binary(&bytes).is_some() {
-            self.binary += 1;
-            return Ok(Step::On);
-        }
-        self.searched += 1;
-        // An invalid UTF-8 byte counts as one character.
-        self.search_lines(expression, &String::from_utf8_lossy(&bytes), path, stop)
+        *skipped += 1;
+        Ok(Step::On)
     }
 
     fn search_lines(

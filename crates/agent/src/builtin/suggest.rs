@@ -62,15 +62,16 @@ fn without_numbers(text: &str) -> Option<String> {
     lines.collect()
 }
 
-/// The first line of a match that ignores whitespace at the ends of lines.
+/// The first line of a match that ignores how much whitespace there is, and of which kind.
 fn same_but_for_blanks(lines: &[&[u8]], wanted: &[&str], stop: &Stop) -> Option<usize> {
+    let words = |line| <[u8]>::split(line, u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let mut compared = 0;
     for at in 0..lines.len() {
         let there = lines.get(at..)?;
         let mut pairs = there.iter().zip(wanted);
         let is_same = pairs.all(|(line, wanted)| {
             compared += 1;
-            line.trim_ascii() == wanted.as_bytes()
+            words(line).eq(words(wanted.as_bytes()))
         });
         if is_same && there.len() >= wanted.len() {
             return Some(at);

@@ -86,14 +86,9 @@ impl Workspace {
             ));
         }
         let path = path.strip_prefix(".").unwrap_or(path);
-        let path = if path == Path::new("") {
-            Path::new(".")
-        } else {
-            path
-        };
         Ok(RelPath {
             text: text.to_owned(),
-            path: path.to_owned(),
+            path: or_here(path).to_owned(),
         })
     }
 
@@ -105,12 +100,7 @@ impl Workspace {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return path.to_owned();
         };
-        let folder = if folder == Path::new("") {
-            Path::new(".")
-        } else {
-            folder
-        };
-        let folder = self.dir().canonicalize(folder);
+        let folder = self.dir().canonicalize(or_here(folder));
         folder.map_or_else(|_| path.to_owned(), |folder| folder.join(name))
     }
 
@@ -247,6 +237,13 @@ impl Workspace {
             None => String::new(),
         }
     }
+}
+
+/// Returns the path; `.` for an empty one.
+pub(super) fn or_here(path: &Path) -> &Path {
+    Some(path)
+        .filter(|path| *path != Path::new(""))
+        .unwrap_or(Path::new("."))
 }
 
 /// Opens a file or a pipe without blocking.

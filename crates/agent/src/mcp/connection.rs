@@ -5,7 +5,7 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use plaincall_http::http::header::{HeaderName, HeaderValue};
 use plaincall_http::{HttpClient, HttpError, causes};
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorCode,
-    RequestId, ServerResult,
+    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, RequestId,
+    ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, Peer, PeerRequestOptions, RunningService, ServiceError, serve_client,
@@ -31,8 +31,8 @@ use url::Url;
 use super::client::Client;
 use super::config::McpTransport;
 use super::events::EventClient;
-use super::messages::{LONGEST_MESSAGE, Messages, Noise, Unreadable};
-use super::requests::{MOST_REQUESTS, Requests};
+use super::messages::{INVALID, Messages, Noise, Reason, Unreadable};
+use super::requests::Requests;
 use super::{McpOptions, clipped};
 use crate::text::is_unseen;
 
@@ -51,10 +51,8 @@ const SEEN: [&str; 4] = ["LOGNAME", "SHELL", "TERM", "USER"];
 pub(super) struct Connection {
     service: RunningService<RoleClient, Client>,
     program: Mutex<Option<BackgroundProcess>>,
-    /// Whether the server wrote too long a message.
-    is_over: Arc<AtomicBool>,
-    /// Whether the connection stopped reading the answers to its requests.
-    stopped_reading: Arc<AtomicBool>,
+    /// Set if we ended the connection.
+    reason: Reason,
 }
 
 impl Connection {
@@ -115,18 +113,14 @@ impl Connection {
     /// Returns how it ended. Only the first call returns the exit of the program.
     pub(super) async fn end(&self) -> Ending {
         let program = self.take_program();
-        let too_long = self.is_over.load(Ordering::Relaxed);
-        let is_known = too_long || self.stopped_reading.load(Ordering::Relaxed);
-        let patience = if is_known { Duration::ZERO } else { PATIENCE };
+        let reason = self.reason.get();
+        let patience = reason.map_or(PATIENCE, |_| Duration::ZERO);
         let mut ending = match program {
             Some(program) => ended(program, patience).await,
             None => Ending::of("closed the connection"),
         };
-        if too_long {
-            ending.how = format!("wrote a message of more than {LONGEST_MESSAGE} bytes");
-        }
-        if self.stopped_reading.load(Ordering::Relaxed) {
-            ending.how = not_reading();
+        if let Some(reason) = reason {
+            ending.how.clone_from(reason);
         }
         ending
     }
@@ -186,10 +180,10 @@ async fn start(
     let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
         return Err("could not be started: it has no stdin and stdout".to_owned());
     };
-    let is_over = Arc::new(AtomicBool::new(false));
-    let unreadable = Unreadable::Skip(Arc::clone(&is_over), noise);
+    let reason = Reason::default();
+    let unreadable = Unreadable::Skip(Arc::clone(&reason), noise);
     let transport = Messages::<RoleClient, _, _>::new(stdout, stdin, unreadable);
-    begin(transport, Some(resident), is_over, options).await
+    begin(transport, Some(resident), reason, options).await
 }
 
 async fn reach_out(
@@ -218,28 +212,29 @@ async fn reach_out(
         .reinit_on_expired_session(true);
     let client = EventClient(client, noise);
     let transport = StreamableHttpClientTransport::with_client(client, config);
-    begin(transport, None, Arc::default(), options).await
+    begin(transport, None, Reason::default(), options).await
 }
 
 /// Initializes a connection, possibly to a program that was started.
 async fn begin(
     transport: impl Transport<RoleClient> + 'static,
     program: Option<BackgroundProcess>,
-    is_over: Arc<AtomicBool>,
+    reason: Reason,
     options: &McpOptions,
 ) -> Result<Connection, String> {
     use ClientInitializeError as Wrong;
-    let stopped_reading = Arc::default();
-    let transport = Requests::new(transport, Arc::clone(&stopped_reading));
+    let transport = Requests::new(transport, Arc::clone(&reason));
     let served = serve_client(Client::default(), transport);
-    match (timeout(options.connect_timeout, served).await, program) {
+    let served = timeout(options.connect_timeout, served).await;
+    if let (Ok(Err(_)), Some(reason)) = (&served, reason.get()) {
+        return Err(reason.clone());
+    }
+    match (served, program) {
         (Ok(Ok(service)), program) => Ok(Connection {
             service,
             program: Mutex::new(program),
-            is_over,
-            stopped_reading,
+            reason,
         }),
-        (Ok(Err(_)), _) if stopped_reading.load(Ordering::Relaxed) => Err(not_reading()),
         (Ok(Err(Wrong::ConnectionClosed(_) | Wrong::TransportError { .. })), Some(program)) => {
             let Ending { how, words } = ended(program, PATIENCE).await;
             Err(format!("{how} before it answered{words}"))
@@ -289,10 +284,6 @@ async fn ended(program: BackgroundProcess, patience: Duration) -> Ending {
     }
 }
 
-fn not_reading() -> String {
-    format!("sent {MOST_REQUESTS} requests and read no answers")
-}
-
 /// The end of its stderr on one line, so that it cannot imitate our messages.
 fn last_words(words: &str) -> String {
     let words = words.split(|c: char| c.is_whitespace() || is_unseen(c));
@@ -326,7 +317,7 @@ pub(super) fn not_answered(error: &ServiceError) -> Option<String> {
     match error {
         ServiceError::TransportClosed => None,
         ServiceError::TransportSend(error) => Some(transport(error)),
-        ServiceError::McpError(error) if error.code == ErrorCode::PARSE_ERROR => Some(format!(
+        ServiceError::McpError(error) if error.message.starts_with(INVALID) => Some(format!(
             "sent an invalid answer; the call may have run: {}",
             clipped(&error.message)
         )),

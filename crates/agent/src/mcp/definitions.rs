@@ -55,6 +55,10 @@ impl Offer {
             self.unnamed += 1;
             return;
         }
+        self.push(name, is_dropped, reason);
+    }
+
+    fn push(&mut self, name: &str, is_dropped: bool, reason: String) {
         let (server, tool) = (self.server.clone(), clipped(name));
         self.skipped.push(SkippedTool {
             server,
@@ -85,14 +89,8 @@ impl Offer {
     /// Adds the number of further skipped tools.
     fn ended(mut self) -> Self {
         if self.unnamed > 0 {
-            let (server, tool) = (self.server.clone(), "…".to_owned());
             let reason = format!("{} more tools of the server are skipped", self.unnamed);
-            self.skipped.push(SkippedTool {
-                server,
-                tool,
-                is_dropped: true,
-                reason,
-            });
+            self.push("…", true, reason);
         }
         self
     }

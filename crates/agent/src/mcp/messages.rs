@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use plaincall::call::json::keep_digits;
@@ -21,17 +20,22 @@ use tokio::task::JoinHandle;
 use super::clipped;
 
 pub(super) const LONGEST_MESSAGE: usize = 16 << 20;
+/// The beginning of the error of an answer that cannot be read.
+pub(super) const INVALID: &str = "its answer is invalid: ";
 
 /// The beginning of the first skipped output of a server that looks like a message.
 pub(super) type Noise = Arc<OnceLock<String>>;
+
+/// Why we ended a connection, as a predicate.
+pub(super) type Reason = Arc<OnceLock<String>>;
 
 /// The handling of an invalid line.
 #[derive(Clone, Debug)]
 pub(super) enum Unreadable {
     /// Answer it with an error, for clients.
     Answer,
-    /// Skip it, or fail the request that it answers. If a line exceeds the limit, the stream ends and the flag is set.
-    Skip(Arc<AtomicBool>, Noise),
+    /// Skip it, or fail the request that it answers. If a line exceeds the limit, the stream ends with this reason.
+    Skip(Reason, Noise),
 }
 
 pub(super) struct Messages<Role: ServiceRole, R, W> {
@@ -110,8 +114,8 @@ where
     fn take_line(&mut self) -> bool {
         let line = std::mem::take(&mut self.line);
         let is_long = line.len() > self.limit;
-        if is_long && let Unreadable::Skip(is_over, _) = &self.unreadable {
-            is_over.store(true, Ordering::Relaxed);
+        if is_long && let Unreadable::Skip(reason, _) = &self.unreadable {
+            reason.get_or_init(|| format!("wrote a message of more than {LONGEST_MESSAGE} bytes"));
             return false;
         }
         let read = if is_long {
@@ -171,10 +175,8 @@ where
                 written.ok()?.ok()?;
             }
             if let Some(message) = self.next.pop_front() {
-                if let JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) = &message {
-                    let id = id_of(&message);
-                    self.waiting.retain(|waiting| Some(waiting) != id.as_ref());
-                }
+                let id = answered(&message);
+                self.waiting.retain(|waiting| Some(waiting) != id);
                 return Some(message);
             }
             if !self.read_line().await.ok()? || !self.take_line() {
@@ -189,10 +191,13 @@ where
     }
 }
 
-fn id_of<Req, Resp, Not>(message: &JsonRpcMessage<Req, Resp, Not>) -> Option<RequestId> {
+/// Returns the id of the request that a message answers.
+pub(super) fn answered<Req, Resp, Not>(
+    message: &JsonRpcMessage<Req, Resp, Not>,
+) -> Option<&RequestId> {
     match message {
-        JsonRpcMessage::Response(response) => Some(response.id.clone()),
-        JsonRpcMessage::Error(error) => error.id.clone(),
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
         _ => None,
     }
 }
@@ -207,7 +212,7 @@ async fn write<W: AsyncWrite + Unpin>(output: &Mutex<Option<W>>, line: &str) -> 
 }
 
 pub(super) fn failed<Req, Resp, Not>(id: RequestId, why: &str) -> JsonRpcMessage<Req, Resp, Not> {
-    let error = ErrorData::parse_error(format!("its answer is invalid: {why}"), None);
+    let error = ErrorData::parse_error(format!("{INVALID}{why}"), None);
     JsonRpcMessage::error(error, Some(id))
 }
 
@@ -296,13 +301,12 @@ fn end_of_text(text: &str) -> Option<usize> {
 mod tests {
     use std::io::Cursor;
     use std::sync::Arc;
-    use std::sync::atomic::Ordering;
 
     use rmcp::RoleClient;
     use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, NumberOrString, RequestId};
     use rmcp::transport::Transport as _;
 
-    use super::{Messages, Noise, Unreadable, id_in};
+    use super::{Messages, Noise, Reason, Unreadable, id_in};
 
     #[test]
     fn ids_of_messages_that_cannot_be_read() {
@@ -330,8 +334,8 @@ mod tests {
 
     /// The results of a server's lines while requests 1 and 2 wait: errors as `!id`.
     async fn read_by_client(lines: &[u8]) -> (Vec<String>, bool) {
-        let is_over = Arc::default();
-        let unreadable = Unreadable::Skip(Arc::clone(&is_over), Noise::default());
+        let reason = Reason::default();
+        let unreadable = Unreadable::Skip(Arc::clone(&reason), Noise::default());
         let mut messages = Messages::<RoleClient, _, _>::new(
             Cursor::new(lines.to_vec()),
             tokio::io::sink(),
@@ -357,7 +361,7 @@ mod tests {
                 JsonRpcMessage::Notification(_) => "notification".to_owned(),
             });
         }
-        (read, is_over.load(Ordering::Relaxed))
+        (read, reason.get().is_some())
     }
 
     #[tokio::test]

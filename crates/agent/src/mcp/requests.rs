@@ -1,19 +1,21 @@
 //! Limits the unanswered requests of a server.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{JsonRpcMessage, RequestId, ServerNotification};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::sync::Notify;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::messages::{Reason, answered};
+
 /// The most requests of a server without an answer that it has read.
-pub(super) const MOST_REQUESTS: usize = 64;
+const MOST_REQUESTS: usize = 64;
 /// How long such a server may take to read an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -21,62 +23,27 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// server that never reads could fill the memory with answers.
 pub(super) struct Requests<T> {
     transport: T,
-    unanswered: Arc<Unanswered>,
+    /// The requests without an answer.
+    open: HashSet<RequestId>,
+    /// A permit for each further request. Until it is sent, an answer keeps that of its request.
+    room: Arc<Semaphore>,
     /// Set when nothing is sent any more: a server that does not read would also block the end.
     ended: CancellationToken,
-    /// When their number reached the limit.
+    /// Since when there is no room.
     since: Option<Instant>,
-    /// Whether the server stopped reading.
-    is_over: Arc<AtomicBool>,
-}
-
-#[derive(Default)]
-struct Unanswered {
-    /// The requests, and whether an answer is being sent.
-    requests: Mutex<Vec<(RequestId, bool)>>,
-    changed: Notify,
-}
-
-impl Unanswered {
-    fn with<R>(&self, change: impl FnOnce(&mut Vec<(RequestId, bool)>) -> R) -> R {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut requests)
-    }
-
-    fn are_too_many(&self) -> bool {
-        self.with(|requests| requests.len() >= MOST_REQUESTS)
-    }
-
-    fn answering(&self, id: &RequestId) {
-        self.with(|requests| {
-            let mut open = requests.iter_mut();
-            if let Some(request) = open.find(|(open, is_answered)| open == id && !is_answered) {
-                request.1 = true;
-            }
-        });
-    }
-
-    /// Removes a request that was answered or cancelled.
-    fn remove(&self, id: &RequestId, was_answered: bool) {
-        self.with(|requests| {
-            let mut open = requests.iter();
-            let is_it = |request: &(RequestId, bool)| request.0 == *id && request.1 == was_answered;
-            if let Some(place) = open.position(is_it) {
-                requests.swap_remove(place);
-            }
-        });
-        self.changed.notify_one();
-    }
+    /// Set if the server stopped reading.
+    reason: Reason,
 }
 
 impl<T> Requests<T> {
-    pub(super) fn new(transport: T, is_over: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(transport: T, reason: Reason) -> Self {
         Self {
             transport,
-            unanswered: Arc::default(),
+            open: HashSet::new(),
+            room: Arc::new(Semaphore::new(MOST_REQUESTS)),
             ended: CancellationToken::new(),
             since: None,
-            is_over,
+            reason,
         }
     }
 }
@@ -88,15 +55,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Requests<T> {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let id = match &item {
-            JsonRpcMessage::Response(response) => Some(response.id.clone()),
-            JsonRpcMessage::Error(error) => error.id.clone(),
-            _ => None,
-        };
-        if let Some(id) = &id {
-            self.unanswered.answering(id);
-        }
-        let unanswered = Arc::clone(&self.unanswered);
+        let is_answer = answered(&item).is_some_and(|id| self.open.remove(id));
+        let room = Arc::clone(&self.room);
         let sending = self.transport.send(item);
         let ended = self.ended.clone();
         async move {
@@ -104,23 +64,22 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Requests<T> {
                 sent = sending => sent,
                 () = ended.cancelled() => Ok(()),
             };
-            if let Some(id) = id {
-                unanswered.remove(&id, true);
-            }
+            room.add_permits(is_answer.into());
             sent
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        while self.unanswered.are_too_many() {
-            // This future may be dropped and called again.
-            let since = *self.since.get_or_insert_with(Instant::now);
-            let changed = self.unanswered.changed.notified();
-            if timeout_at(since + PATIENCE, changed).await.is_err() {
-                self.is_over.store(true, Ordering::Relaxed);
-                self.ended.cancel();
-                return None;
-            }
+        // This future may be dropped and called again.
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if timeout_at(since + PATIENCE, self.room.acquire())
+            .await
+            .is_err()
+        {
+            self.reason
+                .get_or_init(|| format!("sent {MOST_REQUESTS} requests and read no answers"));
+            self.ended.cancel();
+            return None;
         }
         self.since = None;
         let Some(received) = self.transport.receive().await else {
@@ -129,8 +88,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Requests<T> {
         };
         match &received {
             JsonRpcMessage::Request(request) => {
-                let request = (request.id.clone(), false);
-                self.unanswered.with(|requests| requests.push(request));
+                let is_new = self.open.insert(request.id.clone());
+                self.room.forget_permits(is_new.into());
             }
             JsonRpcMessage::Notification(notification) => {
                 // It gets no answer.
@@ -138,7 +97,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Requests<T> {
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.unanswered.remove(id, false);
+                    self.room.add_permits(self.open.remove(id).into());
                 }
             }
             _ => {}
@@ -155,13 +114,12 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Requests<T> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
 
     use rmcp::service::serve_client;
     use rmcp::transport::async_rw::AsyncRwTransport;
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-    use super::Requests;
+    use super::{Reason, Requests};
     use crate::mcp::client::Client;
 
     /// A server that asks so much, and reads the answers or does not: whether it asked in vain.
@@ -189,17 +147,17 @@ mod tests {
                 std::future::pending::<()>().await;
             }
         });
-        let is_over = Arc::new(AtomicBool::new(false));
+        let reason = Reason::default();
         let (read, write) = tokio::io::split(ours);
         let transport = AsyncRwTransport::new_client(read, write);
-        let transport = Requests::new(transport, Arc::clone(&is_over));
+        let transport = Requests::new(transport, Arc::clone(&reason));
         let service = serve_client(Client::default(), transport).await;
         let service = service.expect("it begins");
         let peer = service.peer().clone();
         let minute = std::time::Duration::from_mins(1);
         tokio::time::sleep(minute).await;
         let has_ended = peer.is_transport_closed();
-        assert_eq!(has_ended, is_over.load(Ordering::Relaxed));
+        assert_eq!(has_ended, reason.get().is_some());
         server.abort();
         has_ended
     }

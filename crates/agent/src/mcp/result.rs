@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::clipped;
 use super::secrets::Secrets;
+use crate::text::end_line;
 
 /// The longest error message. A longer one becomes the output.
 const LONGEST_ERROR: usize = 2 << 10;
@@ -28,9 +29,7 @@ pub(super) fn tool_result(result: &Value, limit: usize, secrets: &Secrets) -> To
     }
     let mut text = String::new();
     for part in parts {
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
+        end_line(&mut text);
         text.push_str(&part);
     }
     let text = cut(secrets.redact(text), limit);
@@ -58,15 +57,8 @@ fn cut(mut text: String, limit: usize) -> String {
     }
     let kept = text.floor_char_boundary(limit);
     text.truncate(kept);
-    let line_end = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    let _ = writeln!(
-        text,
-        "{line_end}[output truncated: first {kept} of {total} bytes]"
-    );
+    end_line(&mut text);
+    let _ = writeln!(text, "[output truncated: first {kept} of {total} bytes]");
     text
 }
 

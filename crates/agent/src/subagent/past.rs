@@ -104,6 +104,11 @@ impl Past {
         self.calls.iter().map(|call| call.call)
     }
 
+    /// Returns the names of the tools that were called.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().map(|call| &*call.name)
+    }
+
     /// Adds what is left of the calls in the resumed run.
     pub(super) fn attach(&mut self, submitted: &mut HashMap<u32, Submitted>) {
         for call in &mut self.calls {

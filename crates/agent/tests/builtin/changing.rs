@@ -362,6 +362,7 @@ async fn texts_that_stand_nowhere_or_too_often() {
         ("aaa", "aa", "b", "error: `old_text` occurs 2 times in `f` (lines 1); nothing was changed. Add surrounding lines to `old_text`, or set `all` to true to replace all".to_owned()),
         (code, "let first = 2;", "x", format!("{absent}Closest to its first line is line 2:\n    let first = 1;\nRead these lines again and copy them exactly.")),
         (code, "let first = 1;\nlet second = 2;", "x", format!("{absent}It matches lines 2 to 3 except for whitespace. Copy exactly:\n    let first = 1;\n    let second = 2;")),
+        ("a\tb =  1;\nc", "a b = 1;\n c", "x", format!("{absent}It matches lines 1 to 2 except for whitespace. Copy exactly:\na\tb =  1;\nc")),
         (code, "}\n\n", "x", format!("{absent}It matches line 4 except for whitespace. Copy exactly:\n}}")),
         (code, "2:     let first = 1;\n3:     let second = 2;", "x", format!("{absent}It matches without the line numbers; remove them.")),
         (code, "class Zebra:", "x", format!("{absent}No line is similar to its first line; read the file again and copy the text exactly.")),

@@ -1,5 +1,6 @@
 //! A small MCP server over HTTP with unusual behavior.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -28,6 +29,8 @@ struct State {
     /// The definitions of the tools at `/given`, and their results.
     offered: Value,
     given: Value,
+    /// Responses to the next calls at `/given`: status, content type and body, with `CALL_ID` for their ids.
+    responses: VecDeque<[String; 3]>,
 }
 
 impl Responder {
@@ -73,6 +76,12 @@ impl Responder {
     /// Sets the results of the tools at `/given`.
     pub(crate) fn give(&self, result: &Value) {
         self.state.lock().expect("no panic").given = result.clone();
+    }
+
+    /// Answers a further call at `/given` with this status, content type and body.
+    pub(crate) fn respond(&self, response: [&str; 3]) {
+        let mut state = self.state.lock().expect("no panic");
+        state.responses.push_back(response.map(str::to_owned));
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -176,8 +185,15 @@ fn answer(first: &str, key: &str, body: &[u8], state: &Mutex<State>) -> String {
             response("200 OK", JSON, &with(json!({"tools": tools})))
         }
         Some("tools/call") if path == "/given" => {
-            let given = state.lock().expect("no panic").given.clone();
-            response("200 OK", JSON, &with(given))
+            let mut state = state.lock().expect("no panic");
+            match state.responses.pop_front() {
+                Some([status, content_type, body]) => {
+                    let head = format!("Content-Type: {content_type}\r\n");
+                    let body = body.replace("CALL_ID", &message["id"].to_string());
+                    response(&status, &head, &body)
+                }
+                None => response("200 OK", JSON, &with(state.given.clone())),
+            }
         }
         Some("tools/call") => {
             let name = message["params"]["name"].as_str().expect("a name");

@@ -5,13 +5,13 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use plaincall::{Effect, Run, Stop, Toolbox};
-use plaincall_agent::mcp::McpServers;
+use plaincall_agent::mcp::{McpOptions, McpServers};
 use plaincall_agent::plaincall;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
-use crate::mcp::{PATIENCE, With as _, config, options, run};
+use crate::mcp::{PATIENCE, config, options, run};
 
 /// Calls, as written after the name of the tool, and the beginnings of their results.
 const CALLS: [(&str, &str, Result<&str, &str>); 11] = [
@@ -93,39 +93,49 @@ async fn check(run: &mut Run) {
     }
 }
 
-/// Starts it as a server over HTTP, and waits until it listens.
-async fn listening(program: &str) -> (Child, u16) {
-    // The port is free again when this returns.
-    let free = |listener: TcpListener| listener.local_addr();
-    let address = TcpListener::bind("127.0.0.1:0").and_then(free);
-    let port = address.expect("a port").port();
-    let serving = Command::new("node")
-        .args([program, "streamableHttp"])
-        .env("PORT", port.to_string())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .expect("it starts");
+/// Starts a server over HTTP at a port, and waits until it listens.
+pub(super) async fn listening(mut command: Command, port: u16) -> Child {
+    let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let serving = command.kill_on_drop(true).spawn().expect("it starts");
     let since = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
         assert!(since.elapsed() < PATIENCE, "the server does not listen");
         sleep(Duration::from_millis(20)).await;
     }
-    (serving, port)
+    serving
+}
+
+/// Returns a port that is free.
+pub(super) fn free_port() -> u16 {
+    let free = |listener: TcpListener| listener.local_addr();
+    let address = TcpListener::bind("127.0.0.1:0").and_then(free);
+    address.expect("a port").port()
+}
+
+/// Returns a variable that `cargo xtask mcp` sets.
+pub(super) fn variable(name: &str) -> String {
+    #[allow(clippy::disallowed_methods, reason = "it locates the servers")]
+    std::env::var(name).expect("`cargo xtask mcp` sets it")
+}
+
+/// Returns options with which servers find Node.
+pub(super) fn with_node() -> McpOptions {
+    let mut options = options();
+    let path = ("PATH".into(), variable("PATH").into());
+    options.environment.extend([path]);
+    options
 }
 
 /// `MCP_EVERYTHING` is the path of its program.
 #[tokio::test]
 #[ignore = "it needs Node and a network: `cargo xtask mcp` runs it"]
 async fn the_reference_server() {
-    #[allow(clippy::disallowed_methods, reason = "it locates the server")]
-    let variable = |name: &str| std::env::var(name).expect("`cargo xtask mcp` sets it");
     let program = variable("MCP_EVERYTHING");
-    let mut options = options();
-    let path = ("PATH".into(), variable("PATH").into());
-    options.environment.extend([path]);
-    let (mut serving, port) = listening(&program).await;
+    let (options, port) = (with_node(), free_port());
+    let mut command = Command::new("node");
+    command.args([&program, "streamableHttp"]);
+    command.env("PORT", port.to_string());
+    let mut serving = listening(command, port).await;
     for mut server in [
         super::stdio("stdio", "node", [program.as_str(), "stdio"]),
         super::web("web", format!("http://127.0.0.1:{port}/mcp")),
@@ -151,58 +161,4 @@ async fn the_reference_server() {
         servers.close().await;
     }
     serving.kill().await.expect("it ends");
-}
-
-/// Other servers of the protocol's authors, with results that repeat their texts as structured content.
-#[tokio::test]
-#[ignore = "it needs Node and a network: `cargo xtask mcp` runs it"]
-async fn other_published_servers() {
-    #[allow(clippy::disallowed_methods, reason = "it locates the servers")]
-    let variable = |name: &str| std::env::var(name).expect("`cargo xtask mcp` sets it");
-    let program = |name: &str| variable("MCP_EVERYTHING").replace("server-everything", name);
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder_path = folder.path().canonicalize().expect("a path");
-    let folder_path = folder_path.to_str().expect("text");
-    let long = "line \"two\"\n".repeat(4_000);
-    std::fs::write(folder.path().join("a.txt"), &long).expect("a file");
-    let mut options = options();
-    let path = ("PATH".into(), variable("PATH").into());
-    options.environment.extend([path]);
-    let (files, memory) = (program("server-filesystem"), program("server-memory"));
-    let graph = format!("{folder_path}/graph.jsonl");
-    let file = format!("{folder_path}/a.txt");
-    for (server, tool, arguments, expected) in [
-        (
-            super::stdio("files", "node", [files.as_str(), folder_path]),
-            "read_text_file",
-            format!("!!!ARG:path\n{file}\n"),
-            &*long,
-        ),
-        (
-            super::stdio("files", "node", [files.as_str(), folder_path]),
-            "list_directory",
-            format!("!!!ARG:path\n{folder_path}\n"),
-            "[FILE] a.txt",
-        ),
-        (
-            super::stdio("memory", "node", [memory.as_str()]).with("MEMORY_FILE_PATH", graph),
-            "create_entities",
-            "!!!ARG:entities\n[{\"name\": \"a\", \"entityType\": \"b\", \"observations\": []}]\n"
-                .to_owned(),
-            "[\n  {\n    \"name\": \"a\",\n    \"entityType\": \"b\",\n    \"observations\": []\n  }\n]",
-        ),
-    ] {
-        let servers = McpServers::connect(config([server]), options.clone()).await;
-        assert_eq!(servers.failures(), []);
-        assert_eq!(servers.skipped().count(), 0);
-        let mut run = run(servers.tools_for(&Toolbox::default()));
-        let mut turn = run.turn();
-        turn.feed(format!(
-            "!!!GADGET_START:{tool}\n{arguments}!!!GADGET_END\n"
-        ));
-        let results = turn.finish(Stop::Natural).await;
-        assert_eq!(results[0].error.as_deref(), None, "{tool}");
-        assert_eq!(results[0].output.as_deref(), Some(expected), "{tool}");
-        servers.close().await;
-    }
 }

@@ -24,6 +24,7 @@ use self::reading::check_messages;
 use self::settings::{agent, limits};
 use self::tools::{ATTEMPTS, GRACE};
 use self::world::World;
+use crate::scenarios::changed::Changes;
 use crate::scenarios::order::{Counts, Order};
 
 /// The time limit for a question.
@@ -125,7 +126,9 @@ fn random_conversations() {
 async fn conversation(seed: u64, tally: &mut Tally) {
     let world = World::new(seed, false);
     let limits = limits(&world);
-    let mut talk = agent(&world, limits).conversation().unwrap();
+    let mut talk = agent(&world, limits, &Changes::default())
+        .conversation()
+        .unwrap();
     world.set_dialect(talk.dialect());
     let mut events = talk.events();
     let mut order = Order::default();

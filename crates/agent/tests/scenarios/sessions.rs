@@ -242,3 +242,62 @@ async fn tokens_in_the_log_count_again() {
     assert_eq!(answer.progress.usage, Usage::new(900, 30).cached(21));
     assert!(!answer.progress.is_usage_estimated);
 }
+
+/// An interrupted turn continues without tools that are gone: the user, the model and the subagent learn which. The subagent has
+/// another effect without its tool that writes.
+#[tokio::test]
+async fn an_interrupted_turn_continues_without_gone_tools() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Text {
+        text: String,
+    }
+    const TASK: &str = "!!!GADGET_START:Look\n!!!ARG:text\nsky\n!!!GADGET_END\n!!!GADGET_START:Scout\n!!!ARG:task\nWrite.\n!!!GADGET_END\n";
+    const WRITE: &str = "!!!GADGET_START:Write\n!!!ARG:text\nblue\n!!!GADGET_END\n";
+    const GONE: &str = "Tools that are no longer available: ";
+    let tool = |name: &str| Tool::new(name, |text: Text, _| async move { Ok(text.text) });
+    let every = ["Look", "Keep"].map(|name| tool(name).effect(Effect::Read));
+    let every = every.into_iter().chain([tool("Write")]);
+    let every = Toolbox::new(every).unwrap();
+    let lead = |own: &[&str], of_scout: &[&str], tools: [&[&str]; 2]| {
+        let model = Scripted::new(of_scout.iter().copied());
+        let [own_tools, tools] = tools.map(|names| {
+            Toolbox::new(names.iter().map(|name| every.get(name).unwrap().clone())).unwrap()
+        });
+        let scout = Agent::builder(model.clone()).tools(tools).build().unwrap();
+        let lead = Agent::builder(Scripted::new(own.iter().copied())).tools(own_tools);
+        let lead = lead.subagent("Scout", "Works.", scout).allow_all();
+        (lead.build().unwrap(), model)
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let all: [&[&str]; 2] = [&["Look", "Keep"], &["Write", "Keep"]];
+    let (first, _) = lead(&[TASK, "Blue."], &[WRITE, "Done."], all);
+    let log = Log::create(&path).unwrap();
+    let mut talk = first.session(log, json!(null)).await.unwrap();
+    talk.ask("What colour is it?").await.unwrap();
+    talk.close().await.unwrap();
+
+    let text = std::fs::read_to_string(&path).unwrap();
+    let is_before = |line: &&str| !line.contains("Done.");
+    let cut: String = text.split_inclusive('\n').take_while(is_before).collect();
+    std::fs::write(&path, cut).unwrap();
+    let (rest, model) = lead(&["Blue."], &["Enough."], [&["Keep"]; 2]);
+    let log = Log::resume(&path).unwrap();
+    let mut talk = rest.session(log, json!(null)).await.unwrap();
+    assert_eq!(talk.gone_tools(), ["Look", "Write"]);
+    assert_eq!(talk.resume().answer().await.unwrap().text, "Blue.");
+    let told = |messages: &[Message]| {
+        let lines = messages.iter().flat_map(|message| message.text.lines());
+        let told = lines.filter_map(|line| line.strip_prefix(GONE));
+        told.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&talk.messages()), ["Look"]);
+    assert_eq!(told(&model.requests()[0].messages), ["Write"]);
+    talk.close().await.unwrap();
+
+    let (again, _) = lead(&[], &[], all);
+    let log = Log::resume(&path).unwrap();
+    let talk = again.session(log, json!(null)).await.unwrap();
+    assert_eq!(talk.gone_tools(), [""; 0]);
+    assert_eq!(told(&talk.messages()), ["Look", "none"]);
+}

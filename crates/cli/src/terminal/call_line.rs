@@ -97,6 +97,13 @@ pub(crate) fn ended_lines(
     lines
 }
 
+/// Returns whether an error has more lines than [`ended_lines`] shows.
+pub(crate) fn has_long_error(result: &CallResult) -> bool {
+    let mut rows = result.error.as_deref().unwrap_or_default().trim().lines();
+    let first = rows.next().unwrap_or_default();
+    rows.count() > usize::from(first.ends_with(':'))
+}
+
 /// Returns the first lines of a tool's output, or of its error.
 pub(crate) fn output_lines(
     result: &CallResult,
@@ -104,13 +111,7 @@ pub(crate) fn output_lines(
     glyphs: &Glyphs,
 ) -> Vec<Line> {
     let mut lines = Vec::new();
-    // Short errors are already shown completely.
-    let error = result.error.as_ref();
-    let error = error.filter(|error| {
-        let mut rows = error.trim().lines();
-        let first = rows.next().unwrap_or_default();
-        rows.count() > usize::from(first.ends_with(':'))
-    });
+    let error = result.error.as_ref().filter(|_| has_long_error(result));
     for text in result.output.iter().chain(error) {
         let mut rows = text.trim_end().lines();
         for row in rows.by_ref().take(MAX_LINES) {

@@ -8,7 +8,7 @@ use plaincall::{RunEvent, Status};
 use plaincall_report::call_table::CallTable;
 
 use crate::output::is_quiet;
-use crate::terminal::call_line::{ended_lines, output_lines, started_line};
+use crate::terminal::call_line::{ended_lines, has_long_error, output_lines, started_line};
 use crate::terminal::event::UiEvent;
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::human;
@@ -179,12 +179,13 @@ impl<S: TextOutput> Transcript<S> {
                     // The table also knows the start time.
                     let result = call.result().unwrap_or(result);
                     let mut lines = ended_lines(call, result, width, glyphs);
-                    if self.options.summary.is_some() {
-                        // The summary shows the error.
+                    let is_verbose = self.options.is_verbose;
+                    if self.options.summary.is_some() || is_verbose && has_long_error(result) {
+                        // The summary or the output shows the error.
                         lines.truncate(1);
                     }
                     self.waiting.append(&mut lines);
-                    if self.options.is_verbose {
+                    if is_verbose {
                         self.waiting.extend(output_lines(result, width, glyphs));
                     }
                 }

@@ -84,7 +84,7 @@ fn interrupted() {
     }
 }
 
-/// The output of a tool is passed on unchanged, and errors go to standard error.
+/// The output of a tool is passed on unchanged, except for a line end behind it, and errors go to standard error.
 #[test]
 fn bytes_of_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -99,6 +99,13 @@ fn bytes_of_a_file() {
         "1: a\n2: b\u{1b}[2J\n[no newline at end of file; CRLF line endings]\n"
     );
     assert_eq!((ran.status, ran.stderr()), (Some(0), String::new()));
+    let tools = "[tools.say]\nparameters = {text = \"string\"}\nshell = \"printf %s \\\"{text}\\\"\"\neffect = \"read\"\n";
+    fs::write(folder.path().join("tools.toml"), tools).unwrap();
+    for (text, expected) in [("a\nb", "a\nb\n"), ("a\n\n", "a\n\n"), ("", "")] {
+        let argument = format!("text={text}");
+        let arguments = ["tools", "call", "say", &argument, "--tools", "tools.toml"];
+        assert_eq!(run(folder.path(), &arguments, b"").stdout(), expected);
+    }
 }
 
 /// The section on trying tools in `docs/writing-tools.md`, with its own files.

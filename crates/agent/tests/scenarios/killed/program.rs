@@ -24,6 +24,8 @@ use plaincall_testkit::arbitrary_texts::Random;
 use serde::Deserialize;
 use tokio::time::sleep;
 
+use crate::scenarios::changed::{Change, Changes};
+
 /// The task of the agent that the user asks.
 pub(super) const MAIN: &str = "m";
 /// The tool that must not be started twice.
@@ -45,6 +47,9 @@ pub(super) struct Program {
     /// Whether nothing more happens in the part of it that reaches the moment.
     pub(super) stalls: bool,
     pub(super) moments: AtomicUsize,
+    /// How tools change when the conversation is resumed: each time in another way.
+    pub(super) changes: &'static [Change],
+    pub(super) round: u64,
 }
 
 /// A reply of a model.
@@ -58,6 +63,13 @@ struct Script {
 #[schemars(crate = "schemars")]
 struct Work {
     tag: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "schemars")]
+struct OtherWork {
+    tag: String,
+    hurry: Option<bool>,
 }
 
 /// Returns whether a call belongs to a subagent.
@@ -170,7 +182,14 @@ impl Program {
         let log = Log::open(self.directory.join("log")).unwrap();
         let mut history = log.history().iter();
         let is_asked = history.any(|event| matches!(event, RunEvent::Message(_)));
-        let agent = self.agent();
+        let mut random = self.random(&format!("changes {}", self.round));
+        let names: Vec<&str> = READS
+            .iter()
+            .map(|(name, _)| *name)
+            .chain([WRITES])
+            .collect();
+        let changes = Changes::after(log.history(), &names, self.changes, &mut random);
+        let agent = self.agent(&changes);
         let mut talk = agent.session(log, serde_json::Value::Null).await.unwrap();
         let answer = if is_asked {
             talk.resume().answer().await
@@ -182,17 +201,25 @@ impl Program {
         std::fs::write(self.directory.join("answer"), answer).unwrap();
     }
 
-    fn agent(self: &Arc<Self>) -> Agent {
+    fn agent(self: &Arc<Self>, changes: &Changes) -> Agent {
         let tool = |name: &'static str, effect| {
             let program = Arc::clone(self);
-            let tool = Tool::new(name, move |work: Work, _| {
+            let work = move |tag: String| {
                 let program = Arc::clone(&program);
-                async move { program.work(name, &work.tag).await }
-            });
-            tool.effect(effect)
+                async move { program.work(name, &tag).await }
+            };
+            let tool = match changes.of(name) {
+                Change::Schema => Tool::new(name, move |other: OtherWork, _| {
+                    let _ = other.hurry;
+                    work(other.tag)
+                }),
+                _ => Tool::new(name, move |one: Work, _| work(one.tag)),
+            };
+            changes.apply(tool.effect(effect))
         };
         let reads = READS.iter().map(|&(name, effect)| tool(name, effect));
-        let tools = Toolbox::new(reads.chain([tool(WRITES, Effect::Write)])).unwrap();
+        let tools = reads.chain([tool(WRITES, Effect::Write)]).flatten();
+        let tools = Toolbox::new(tools).unwrap();
         let agent = |name| {
             let program = Arc::clone(self);
             let agent = Agent::builder(Scripted { name, program });

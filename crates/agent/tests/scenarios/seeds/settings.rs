@@ -1,5 +1,6 @@
 //! The settings of a random agent.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +9,9 @@ use plaincall_agent::{Agent, AgentLimits, OnNoToolCall};
 
 use super::LONGEST;
 use super::model::Chance;
-use super::tools::{ChanceGate, ChanceUser, toolbox};
+use super::tools::{ChanceGate, ChanceUser, NAMES, toolbox};
 use super::world::World;
+use crate::scenarios::changed::Changes;
 
 /// The limits of a question, or of a subagent's task.
 pub(super) fn limits(world: &World) -> AgentLimits {
@@ -38,8 +40,8 @@ pub(super) fn limits(world: &World) -> AgentLimits {
     limits
 }
 
-/// An agent with a random model, random tools, a random gate and a random user.
-pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
+/// An agent with a random model, random tools with changes, a random gate and a random user.
+pub(super) fn agent(world: &Arc<World>, limits: AgentLimits, changes: &Changes) -> Agent {
     let policy = Policy::default()
         .concurrent(world.pick(&[0, 1, 2, 32]))
         .calls_per_turn([None, None, Some(2)][world.below(3)])
@@ -55,7 +57,7 @@ pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
         1 => Dialect::emoji(),
         _ => Dialect::block(),
     };
-    let tools = toolbox(world);
+    let tools = toolbox(world, changes);
     let can_finish = tools.iter().any(|tool| tool.policy().finishes);
     let has_user = world.one_in(2);
     let meaning = world.pick(&[
@@ -75,7 +77,13 @@ pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
     let mut agent = Agent::builder(model(false));
     if world.delegates || world.one_in(2) {
         // Both have some of the same tools, and one of them has the other.
-        let some = || tools.iter().filter(|_| !world.one_in(4)).cloned();
+        let some = || {
+            let left: BTreeSet<&str> = NAMES.iter().copied().filter(|_| !world.one_in(4)).collect();
+            tools
+                .iter()
+                .filter(move |tool| left.contains(tool.name()))
+                .cloned()
+        };
         let helper = Agent::builder(model(true))
             .tools(Toolbox::new(some()).unwrap())
             .system("You help.")

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plaincall_agent::plaincall::schemars::{self, JsonSchema};
 use plaincall_agent::plaincall::{
-    BoxError, Decision, Effect, Gate, Request, Tool, Toolbox,
+    BoxError, Context, Decision, Effect, Gate, Request, Tool, Toolbox,
     gate::GateFuture,
     policy::{Dependents, Retry},
 };
@@ -14,6 +14,7 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 use super::world::World;
+use crate::scenarios::changed::{Change, Changes};
 
 /// The names of the tools.
 pub(super) const NAMES: &[&str] = &[
@@ -39,32 +40,53 @@ struct Task {
     count: Option<u32>,
 }
 
-/// All tools.
-pub(super) fn toolbox(world: &Arc<World>) -> Toolbox {
+/// Works with other parameters.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "schemars")]
+struct OtherTask {
+    /// A unique word.
+    tag: String,
+    /// Whether to hurry.
+    hurry: Option<bool>,
+}
+
+async fn work(
+    world: Arc<World>,
+    name: String,
+    tag: String,
+    context: Context,
+) -> Result<String, BoxError> {
+    let _live = world.tools.one();
+    let nth = world.starts(&name, &tag);
+    let seen = context.dependencies().len();
+    match &*name {
+        "quick" | "finish" => Ok(format!("done {seen}")),
+        "stubborn" => {
+            context.cancellation().cancelled().await;
+            sleep(world.pause()).await;
+            Ok("I was cancelled".to_owned())
+        }
+        "retried" if nth <= world.pick(&[0, 1, 2, 3]) => Err("not yet".into()),
+        _ => chance(&world).await,
+    }
+}
+
+/// All tools, with changes.
+pub(super) fn toolbox(world: &Arc<World>, changes: &Changes) -> Toolbox {
     let tool = |name: &str| {
         let world = Arc::clone(world);
-        let name = name.to_owned();
-        Tool::new(name.clone(), move |work: Task, context| {
-            let world = Arc::clone(&world);
-            let name = name.clone();
-            async move {
-                let _live = world.tools.one();
-                let nth = world.starts(&name, &work.tag);
-                let seen = context.dependencies().len();
-                let _ = work.count;
-                match &*name {
-                    "quick" | "finish" => Ok(format!("done {seen}")),
-                    "stubborn" => {
-                        context.cancellation().cancelled().await;
-                        sleep(world.pause()).await;
-                        Ok("I was cancelled".to_owned())
-                    }
-                    "retried" if nth <= world.pick(&[0, 1, 2, 3]) => Err("not yet".into()),
-                    _ => chance(&world).await,
-                }
-            }
-        })
-        .effect(Effect::Read)
+        let called = name.to_owned();
+        let tool = match changes.of(name) {
+            Change::Schema => Tool::new(name, move |task: OtherTask, context| {
+                let _ = task.hurry;
+                work(Arc::clone(&world), called.clone(), task.tag, context)
+            }),
+            _ => Tool::new(name, move |task: Task, context| {
+                let _ = task.count;
+                work(Arc::clone(&world), called.clone(), task.tag, context)
+            }),
+        };
+        tool.effect(Effect::Read)
     };
     let retry = Retry::attempts(ATTEMPTS);
     let retry = retry.waits(Duration::from_millis(5), Duration::from_millis(50));
@@ -88,7 +110,8 @@ pub(super) fn toolbox(world: &Arc<World>) -> Toolbox {
     if world.one_in(10) {
         tools.clear();
     }
-    Toolbox::new(tools).unwrap()
+    let tools = tools.into_iter();
+    Toolbox::new(tools.filter_map(|tool| changes.apply(tool))).unwrap()
 }
 
 async fn chance(world: &World) -> Result<String, BoxError> {

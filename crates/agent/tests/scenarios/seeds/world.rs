@@ -71,6 +71,19 @@ impl World {
         })
     }
 
+    /// Returns the generator of later random numbers.
+    pub(super) fn random(&self) -> Random {
+        self.random.lock().unwrap().clone()
+    }
+
+    /// Does something with the numbers of this generator.
+    pub(super) fn with<T>(&self, random: Random, work: impl FnOnce() -> T) -> T {
+        let later = std::mem::replace(&mut *self.random.lock().unwrap(), random);
+        let done = work();
+        *self.random.lock().unwrap() = later;
+        done
+    }
+
     pub(super) fn below(&self, limit: usize) -> usize {
         self.random.lock().unwrap().below(limit)
     }

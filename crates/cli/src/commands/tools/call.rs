@@ -28,7 +28,7 @@ use crate::terminal::prompter::Prompter;
 ///
 /// The call runs as in `plaincall run`: rules apply first; a tool that may change something needs approval on the
 /// terminal, and is rejected without one, unless you pass `--yes`. The output of the tool goes to standard output,
-/// errors go to standard error.
+/// with a line end behind it; errors go to standard error.
 ///
 /// Exit status: 0 if the call ended with `ok`; 1 otherwise, or if a file cannot be read; 2 for wrong usage or
 /// configuration; 130 after Ctrl-C, 143 after SIGTERM.
@@ -154,7 +154,7 @@ fn print_result(result: &CallResult, color: Color) -> Outcome {
     let mut output = Output::new(color);
     if let Some(text) = &result.output {
         output.bytes(text.as_bytes())?;
-        if output.is_terminal && !text.is_empty() && !text.ends_with('\n') {
+        if !text.is_empty() && !text.ends_with('\n') {
             output.bytes(b"\n")?;
         }
         output.flush()?;

@@ -229,6 +229,14 @@ fn results_are_shown_on_request() {
         "{ended:?}"
     );
     assert_eq!(ended.stderr.matches("lost").count(), 1, "{ended:?}");
+    // A long one is shown as a whole, and once.
+    let scene = self::scene(&[&call("lose", &[]), "Done."]);
+    let lose = lose.replace("echo lost", "printf \"first\\\\nsecond\\\\nthird\\\\n\"");
+    fs::write(scene.path("lose.toml"), lose).unwrap();
+    let ended = run(&scene, &options);
+    for line in ["first", "second", "third"] {
+        assert_eq!(ended.stderr.matches(line).count(), 1, "{line} {ended:?}");
+    }
 }
 
 #[test]
