@@ -8,12 +8,14 @@ mod history;
 mod repeats;
 mod turned;
 
+use std::collections::HashSet;
+use std::mem::take;
 use std::sync::Arc;
 
 use plaincall::call::few_shot::FewShotMessage;
 use plaincall::call::{PromptTextBuilder, Untrusted, answer::AnswerSchema};
 use plaincall::syntax::DialectError;
-use plaincall::{CallResult, Dialect, Run, Stop, Toolbox, events::Author};
+use plaincall::{CallResult, Dialect, Received, RunEvent, Stop, Toolbox, events::Author};
 
 use crate::agent_loop::history::History;
 use crate::agent_loop::repeats::{Failures, SameResults};
@@ -74,6 +76,19 @@ struct Counts {
     same_results: SameResults,
 }
 
+/// A log whose conversation continues.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct ReadLog {
+    /// The number of turns, and of those that ended.
+    pub opened: u32,
+    pub(crate) recorded: u32,
+    /// The reply of the last turn, if it has not ended.
+    pub(crate) written: String,
+    /// The calls that were submitted.
+    pub(crate) submitted: HashSet<u32>,
+}
+
 /// The next step after a turn.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -113,30 +128,6 @@ pub enum Effect {
     },
 }
 
-/// The questions of the agent loop to the run of its conversation.
-pub trait RunQueries {
-    /// See [`Run::is_quotation`].
-    fn is_quotation(&self, reply: &str) -> bool;
-    /// See [`Run::is_mentioned`].
-    fn is_mentioned(&self, name: &str) -> bool;
-    /// See [`Run::shortened`].
-    fn shortened(&self, result: &CallResult, limit: usize) -> Option<CallResult>;
-}
-
-impl RunQueries for Run {
-    fn is_quotation(&self, reply: &str) -> bool {
-        Self::is_quotation(self, reply)
-    }
-
-    fn is_mentioned(&self, name: &str) -> bool {
-        Self::is_mentioned(self, name)
-    }
-
-    fn shortened(&self, result: &CallResult, limit: usize) -> Option<CallResult> {
-        Self::shortened(self, result, limit)
-    }
-}
-
 impl AgentLoop {
     /// Creates the loop of a new conversation. `system` is the [system message](crate::Agent) with the tools.
     pub fn new(tools: Toolbox, dialect: Dialect, system: String, limits: AgentLimits) -> Self {
@@ -173,7 +164,12 @@ impl AgentLoop {
         self.history.messages()
     }
 
-    /// Begins a question with the given limits.
+    /// Begins a question whose time is not limited.
+    pub fn begin_untimed(&mut self) {
+        self.begin(Budget::new(self.limits));
+    }
+
+    /// Begins a question with the given budget.
     pub(crate) fn begin(&mut self, budget: Arc<Budget>) {
         self.budget = budget;
         self.partial_text.clear();
@@ -187,7 +183,7 @@ impl AgentLoop {
 
     /// Returns the additions to the conversation since the last call, in order.
     pub fn take_effects(&mut self) -> Vec<Effect> {
-        std::mem::take(&mut self.effects)
+        take(&mut self.effects)
     }
 
     /// Returns the error of the current question.
@@ -195,7 +191,7 @@ impl AgentLoop {
         AgentError {
             kind,
             progress: Box::new(self.budget.used()),
-            partial_text: std::mem::take(&mut self.partial_text),
+            partial_text: take(&mut self.partial_text),
         }
     }
 
@@ -270,6 +266,49 @@ impl AgentLoop {
         self.history.results(results)
     }
 
+    /// Rebuilds the history from a log.
+    ///
+    /// # Errors
+    /// Returns an error if the dialect is invalid.
+    pub fn replay<'e>(
+        &mut self,
+        events: impl IntoIterator<Item = &'e RunEvent>,
+        received: &Received,
+    ) -> Result<ReadLog, DialectError> {
+        let mut read = ReadLog::default();
+        let mut written = Vec::new();
+        let mut results = Vec::new();
+        let text = |written: &mut Vec<u8>| String::from_utf8_lossy(&take(written)).into_owned();
+        let mut is_empty = true;
+        for event in events {
+            is_empty = false;
+            match event {
+                RunEvent::Message(message) => self.history.add_message(Arc::clone(&message.text)),
+                RunEvent::Turn(_) => {
+                    read.opened += 1;
+                    written.clear();
+                    results.clear();
+                }
+                RunEvent::Text(delta) => written.extend_from_slice(delta.source.as_bytes()),
+                RunEvent::Call(call) if call.submitted.is_some() => {
+                    read.submitted.insert(call.call);
+                }
+                RunEvent::Result(result) if !read.submitted.contains(&result.call) => {
+                    results.push(received.for_model(result));
+                }
+                RunEvent::TurnEnd(_) => {
+                    results.sort_by_key(|result: &CallResult| result.call);
+                    read.recorded += 1;
+                    self.add_turn(text(&mut written), take(&mut results))?;
+                }
+                _ => {}
+            }
+        }
+        read.written = text(&mut written);
+        self.is_resumed = !is_empty;
+        Ok(read)
+    }
+
     /// Forgets what was learned about the model, for another one. Its context may be larger, so nothing is shortened.
     pub(crate) fn forget_model(&mut self) {
         self.bytes_per_token = BYTES_PER_TOKEN;
@@ -294,7 +333,7 @@ impl AgentLoop {
     ///
     /// # Errors
     /// Returns an error if it does not fit.
-    pub fn request(&mut self, run: &impl RunQueries) -> Result<ModelRequest, AgentErrorKind> {
+    pub fn request(&mut self, received: &Received) -> Result<ModelRequest, AgentErrorKind> {
         if let Some(context) = self.limits.context {
             let for_reply = self.limits.reply_tokens.map(u64::from);
             let room = context.saturating_sub(for_reply.unwrap_or(context / FOR_REPLY));
@@ -302,7 +341,7 @@ impl AgentLoop {
             let bytes = self.history.bytes();
             if bytes > most {
                 // More than needed, so that later turns do not invalidate the cache of the server each time.
-                self.shorten(run, bytes - most / 4 * 3, bytes - most)?;
+                self.shorten(received, bytes - most / 4 * 3, bytes - most)?;
             }
             if self.tokens(self.history.bytes()) > context {
                 return Err(AgentErrorKind::TooLong);
@@ -315,12 +354,9 @@ impl AgentLoop {
     ///
     /// # Errors
     /// Returns an error if no result is left to shorten.
-    pub fn shorter_request(
-        &mut self,
-        run: &impl RunQueries,
-    ) -> Result<ModelRequest, AgentErrorKind> {
+    pub fn shorter_request(&mut self, received: &Received) -> Result<ModelRequest, AgentErrorKind> {
         let bytes = self.history.bytes() / SHORTER_BY;
-        if self.shorten(run, bytes, bytes)? {
+        if self.shorten(received, bytes, bytes)? {
             Ok(self.unchecked_request())
         } else {
             Err(AgentErrorKind::TooLong)
@@ -340,11 +376,11 @@ impl AgentLoop {
     /// Shortens the oldest large results. Returns whether any was shortened.
     fn shorten(
         &mut self,
-        run: &impl RunQueries,
+        received: &Received,
         bytes: u64,
         at_least: u64,
     ) -> Result<bool, AgentErrorKind> {
-        let shorten = |result: &CallResult, limit| run.shortened(result, limit);
+        let shorten = |result: &CallResult, limit| received.shortened(result, limit);
         let shortened = self.history.shorten(bytes, at_least, shorten);
         let shortened = shortened.map_err(AgentErrorKind::Dialect)?;
         let (results, bytes) = (shortened.results, shortened.bytes);

@@ -214,7 +214,7 @@ impl<'c> AgentRun<'c> {
             let Conversation {
                 agent_loop, run, ..
             } = &mut *self.talk;
-            let next = agent_loop.evaluate(turned, run)?;
+            let next = agent_loop.evaluate(turned, run.received())?;
             self.carry_out(true).await;
             match next {
                 Next::Request => {}

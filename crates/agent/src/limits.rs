@@ -1,5 +1,7 @@
 //! The limits of a question.
 
+#[cfg(feature = "http")]
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// The limits of one question ([`Agent::ask`](crate::Agent::ask)).
@@ -44,6 +46,31 @@ impl Default for AgentLimits {
             reminders: 2,
             context: None,
             reply_tokens: None,
+        }
+    }
+}
+
+#[cfg(feature = "http")]
+impl AgentLimits {
+    /// Returns the limits of a configuration and of the table of its model.
+    pub fn configured(
+        settings: &plaincall_config::settings::Limits,
+        model: &plaincall_config::settings::Model,
+    ) -> Self {
+        let default = Self::default();
+        let count = |set: Option<NonZeroU32>, default: u32| set.map_or(default, NonZeroU32::get);
+        let tokens = |count: NonZeroU32| count.get().into();
+        Self {
+            turns: count(settings.turns, default.turns),
+            calls: count(settings.calls, default.calls),
+            time: settings.time.map_or(default.time, |time| time.0),
+            tokens: settings.tokens.map(tokens),
+            repairs: settings.repairs.unwrap_or(default.repairs),
+            same_failure: count(settings.same_failure, default.same_failure),
+            same_result: count(settings.same_result, default.same_result),
+            reminders: settings.reminders.unwrap_or(default.reminders),
+            context: settings.context.map(tokens),
+            reply_tokens: model.max_tokens.map(NonZeroU32::get),
         }
     }
 }

@@ -1,12 +1,11 @@
 //! Resumes a conversation from its log (`spec/agent.md` 7).
 
-use std::collections::{BTreeMap, HashSet};
-use std::mem::take;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plaincall::call::{PromptTextBuilder, Untrusted};
 use plaincall::{
-    CallResult, RunEvent, Stop,
+    RunEvent, Stop,
     events::{Author, ToolBegin},
 };
 
@@ -19,53 +18,25 @@ const GONE: &str = "Tools that are no longer available: ";
 impl Conversation {
     /// Rebuilds the history from the log, and ends an interrupted turn, unless subagents may continue in it.
     pub(crate) async fn replay(&mut self, past: &[RunEvent]) -> Result<(), AgentError> {
-        let mut written = Vec::new();
-        let mut results: Vec<CallResult> = Vec::new();
-        let mut submitted = HashSet::new();
-        let text = |written: &mut Vec<u8>| String::from_utf8_lossy(&take(written)).into_owned();
-        for event in past {
-            match event {
-                RunEvent::Message(message) => {
-                    self.agent_loop
-                        .history
-                        .add_message(Arc::clone(&message.text));
-                }
-                RunEvent::Turn(_) => {
-                    self.opened += 1;
-                    written.clear();
-                    results.clear();
-                }
-                RunEvent::Text(delta) => written.extend_from_slice(delta.source.as_bytes()),
-                RunEvent::Call(call) if call.submitted.is_some() => {
-                    submitted.insert(call.call);
-                }
-                RunEvent::Result(result) if !submitted.contains(&result.call) => {
-                    results.push(self.run.for_model(result));
-                }
-                RunEvent::TurnEnd(_) => {
-                    results.sort_by_key(|result| result.call);
-                    self.add_turn(text(&mut written), take(&mut results))?;
-                }
-                _ => {}
-            }
-        }
+        let read = self.agent_loop.replay(past, self.run.received())?;
+        (self.opened, self.recorded) = (read.opened, read.recorded);
         if self.recorded < self.opened {
             let unfinished = self.run.unfinished();
             let continuing = unfinished.map_or_else(Vec::new, |last| last.continuing.clone());
             if let Some(submissions) = self.submissions.as_ref().filter(|_| !continuing.is_empty())
             {
                 submissions.read(past, &continuing);
-                self.written = text(&mut written);
-                self.interrupted = Some(submitted);
+                self.written = read.written;
+                self.interrupted = Some(read.submitted);
                 return Ok(());
             }
             let results = self.run.resume_turn().finish(Stop::Broken).await;
             if let Some(failure) = results.log_failure() {
                 return Err(AgentErrorKind::Log(failure.into()).into());
             }
-            self.add_turn(text(&mut written), results.into_iter().collect())?;
+            self.add_turn(read.written, results.into_iter().collect())?;
+            self.agent_loop.is_resumed = true;
         }
-        self.agent_loop.is_resumed = !past.is_empty();
         Ok(())
     }
 

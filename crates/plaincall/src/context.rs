@@ -60,7 +60,7 @@ pub(crate) struct RunContext {
     pub(crate) directory: Option<RunDirectory>,
     pub(crate) current_directory: PathBuf,
     pub(crate) environment: BTreeMap<OsString, OsString>,
-    pub(crate) whole_results: WholeResults,
+    pub(crate) whole_results: Arc<WholeResults>,
     pub(crate) rules: Rules,
     /// Finds the relevant part of an untrusted text; `None` if the run allows echoes.
     pub(crate) guard: Option<EchoGuard>,

@@ -14,22 +14,23 @@ mod tool_runner;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Effect, ReplyItem, ReplyReader, Stop};
+use plaincall_call::few_shot::ShownCall;
+use plaincall_call::{Effect, ReplyItem, ReplyReader, Stop, Untrusted};
 use plaincall_plan::{CallIndex, State};
 use serde::{Deserialize, Serialize};
 
 use crate::call_arguments::ArgumentTexts;
 use crate::context::DependencyResult;
-use crate::event::{Author, Delta, Message, RunEvent, TurnBegin};
+use crate::event::{Author, Delta, Message, RunEvent, ShownExamples, TurnBegin};
 use crate::gate::{Decision, Recovery};
+use crate::received::Received;
 use crate::request::Request;
-use crate::result::{CallResult, TurnResults};
+use crate::result::TurnResults;
 use crate::run_state::{Command, RunState, is_for_run};
 use crate::source::Source;
 use crate::tool_error::BoxError;
 use crate::toolbox::Toolbox;
 use crate::usage::Usage;
-use crate::whole_results::WholeResults;
 pub use answer::Answer;
 pub use settings::{DurableSettings, Unsupported};
 pub use tool_runner::{CallEnd, ToolRunner};
@@ -43,7 +44,7 @@ pub use tool_runner::{CallEnd, ToolRunner};
 pub struct DurableRun {
     run_state: RunState,
     reader: ReplyReader<Arc<Toolbox>>,
-    whole_results: WholeResults,
+    received: Received,
     began_unix_ms: u64,
     at: Duration,
 }
@@ -100,43 +101,63 @@ pub struct CallStart {
 }
 
 impl DurableRun {
-    /// Records a message of the user to the model.
-    pub fn message(&mut self, text: impl Into<Arc<str>>, at: Duration) {
-        let (author, text) = (Author::User, text.into());
+    /// Records an untrusted text that the model receives. See [`Run::observe_untrusted`](crate::Run::observe_untrusted).
+    pub fn observe_untrusted(&mut self, name: &str, text: &Untrusted<'_>, at: Duration) {
+        if let Some(received) = self.received.untrusted(name, text) {
+            self.apply(received, at);
+        }
+    }
+
+    /// Records the calls of examples. See [`Run::observe_examples`](crate::Run::observe_examples).
+    pub fn observe_examples(&mut self, calls: Arc<[ShownCall]>, at: Duration) {
+        if self.received.guard.is_some() {
+            self.apply(RunEvent::Examples(ShownExamples { calls, at }), at);
+        }
+    }
+
+    /// Records a message to the model. One of the user continues a run that a tool has finished.
+    pub fn message(&mut self, author: Author, text: impl Into<Arc<str>>, at: Duration) {
+        let text = text.into();
         self.apply(RunEvent::Message(Message { author, text, at }), at);
     }
 
-    /// Runs a turn: takes the whole text of the next reply of the model, and returns its text outside calls. The turn ends
-    /// with [`Step::TurnEnd`].
-    pub fn turn(&mut self, reply: &str, stop: Stop, usage: Option<Usage>, at: Duration) -> String {
+    /// Runs a turn: takes the whole text of the next reply of the model, and returns what is in it. The turn ends with
+    /// [`Step::TurnEnd`]. `calls` is the number of calls that it may have.
+    pub fn turn(
+        &mut self,
+        reply: &str,
+        stop: Stop,
+        usage: Option<Usage>,
+        calls: Option<u32>,
+        at: Duration,
+    ) -> Vec<ReplyItem<'static>> {
         self.reader.begin_reply();
-        let begin = TurnBegin {
-            turn: 0,
-            calls: None,
-            at,
-        };
-        self.apply(RunEvent::Turn(begin), at);
-        let mut text = String::new();
-        let mut for_run = |item: &ReplyItem<'_>| {
-            if let ReplyItem::Text(part) = item {
-                text.push_str(part);
-            }
-            is_for_run(item)
-        };
-        let items = self.reader.feed(reply.as_bytes());
-        let items = items.filter(&mut for_run).map(ReplyItem::into_owned);
-        let mut items: Vec<_> = items.collect();
+        let turn = 0;
+        self.apply(RunEvent::Turn(TurnBegin { turn, calls, at }), at);
+        let mut all: Vec<_> = (self.reader.feed(reply.as_bytes()))
+            .map(ReplyItem::into_owned)
+            .collect();
         // The end of the reply ends its last line, and none of its calls has started.
-        items.extend(self.reader.end_line());
-        let mut last = self.reader.finish(stop).items;
-        last.retain(for_run);
+        all.extend(self.reader.end_line());
+        let for_run = |items: &[ReplyItem<'static>]| {
+            let items = items.iter().filter(|item| is_for_run(item));
+            items.cloned().collect()
+        };
+        let items = for_run(&all);
+        let last = self.reader.finish(stop).items;
         if !reply.is_empty() {
             let source = Source::Text(reply.into());
             let delta = RunEvent::Text(Delta { source, at });
             self.run_state.apply(delta, items, self.at);
         }
-        (self.run_state).apply(RunEvent::reply_end(stop, usage), last, self.at);
-        text
+        (self.run_state).apply(RunEvent::reply_end(stop, usage), for_run(&last), self.at);
+        all.extend(last);
+        all
+    }
+
+    /// Returns the index in the run of a call, given its [index](plaincall_call::ToolCall::index) among those of replies.
+    pub fn call_of(&self, item_index: usize) -> u32 {
+        self.run_state.written_call(item_index).get()
     }
 
     /// Answers a [`Step::Ask`].
@@ -242,15 +263,16 @@ impl DurableRun {
         self.run_state.policy()
     }
 
-    /// Truncates a complete result, from an event, for the model. The results of a turn are already truncated.
-    pub fn for_model(&self, result: &CallResult) -> CallResult {
-        self.whole_results.for_model(result)
+    /// Returns the untrusted texts and results that the model has received.
+    pub fn received(&self) -> &Received {
+        &self.received
     }
 
     /// Returns the results of the last turn for the model.
     pub fn results(&self) -> TurnResults {
         let turn = self.run_state.last_turn().map_or(0, |(turn, _)| turn);
-        self.run_state.turn_results(turn, &self.whole_results)
+        self.run_state
+            .turn_results(turn, &self.received.whole_results)
     }
 
     fn apply(&mut self, event: RunEvent, at: Duration) {

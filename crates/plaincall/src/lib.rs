@@ -88,6 +88,8 @@ mod observers;
 #[cfg(all(feature = "tokio", unix))]
 pub mod process;
 #[cfg(feature = "tokio")]
+mod received;
+#[cfg(feature = "tokio")]
 mod replay;
 #[cfg(feature = "tokio")]
 pub mod run;
@@ -134,6 +136,7 @@ pub use {
     context::Context,
     log::Log,
     observers::{Observer, RunEvents},
+    received::Received,
     run::{Canceller, Run, RunBuilder, RunError},
     submit::Submitted,
     tool::Tool,

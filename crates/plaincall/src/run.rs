@@ -25,19 +25,20 @@ use crate::context::RunContext;
 use crate::cut::READ_RESULT;
 use crate::definition::definitions;
 use crate::driver::{Driver, DriverConfig, Message};
-use crate::event::{self, Author, RunBegin, RunEvent, ShownExamples, UntrustedText};
+use crate::event::{self, Author, RunBegin, RunEvent, ShownExamples};
 use crate::gate::Gate;
 use crate::log::{LOG_VERSION, Log, Recorder};
 use crate::observers::{Listener, Observer, RunEvents, observe};
 use crate::policy::{Echoes, Policy};
+use crate::received::Received;
 pub use crate::replay::Unfinished;
 use crate::replay::{beginning, replay_with};
-use crate::result::{CallResult, TurnResults};
+use crate::result::TurnResults;
 use crate::rules::Rules;
 pub use crate::run_directory::RemovedFiles;
 use crate::run_directory::{Directories, DirectorySetting, RunDirectory};
 pub use crate::run_error::{CloseError, ResumeError, RunError};
-use crate::run_state::{RunState, SharedGuard, UntrustedTexts};
+use crate::run_state::{RunState, UntrustedTexts};
 use crate::tool::Tool;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
@@ -65,11 +66,7 @@ pub struct Run {
     pub(crate) text_is_needed: AtomicBool,
     /// The last turn of the log, until it is resumed or another turn begins.
     pub(crate) resumed: Option<Unfinished>,
-    /// Finds the parts of untrusted texts from which calls could be copied. `None` if echoes are not held.
-    guard: Option<EchoGuard>,
-    /// The untrusted texts that the model has received. `None` if echoes are not held.
-    received: Option<SharedGuard>,
-    toolbox: Arc<Toolbox>,
+    received: Received,
     shared: Arc<RunContext>,
     runtime: Handle,
     driver: JoinHandle<()>,
@@ -116,18 +113,6 @@ impl Run {
         }
     }
 
-    /// Truncates a complete result, from an event or a log, for the model (`spec/running.md`, "Long results"). The results of a
-    /// turn are already truncated.
-    pub fn for_model(&self, result: &CallResult) -> CallResult {
-        self.shared.whole_results.for_model(result)
-    }
-
-    /// Shortens a result of an earlier turn to `limit` bytes of its output, to keep the conversation short. Returns `None` if it
-    /// is not longer. With the tool [`read_result`](crate::Tool::read_result), the model can read the rest.
-    pub fn shortened(&self, result: &CallResult, limit: usize) -> Option<CallResult> {
-        self.shared.whole_results.shortened(result, limit)
-    }
-
     /// Returns the unfinished last reply, if the run was resumed from a log that ends within a turn and
     /// [`resume_turn`](Self::resume_turn) was not called yet.
     pub fn unfinished(&self) -> Option<&Unfinished> {
@@ -158,10 +143,8 @@ impl Run {
     /// # }
     /// ```
     pub fn observe_untrusted(&mut self, name: &str, text: &Untrusted<'_>) {
-        if let Some(guard) = &self.guard {
-            let text = guard.relevant_part(text).map(Untrusted::into_owned);
-            let received = UntrustedText::new(name, text);
-            self.record(RunEvent::Untrusted(received));
+        if let Some(received) = self.received.untrusted(name, text) {
+            self.record(received);
         }
     }
 
@@ -169,25 +152,10 @@ impl Run {
     /// them is held as long as the conversation does not contain all its values: the messages of the user, the untrusted texts
     /// after this and the results count (`spec/prompt.md` 3.3).
     pub fn observe_examples(&mut self, calls: Arc<[ShownCall]>) {
-        if self.guard.is_some() {
+        if self.received.guard.is_some() {
             let at = Duration::ZERO;
             self.record(RunEvent::Examples(ShownExamples { calls, at }));
         }
-    }
-
-    /// Returns whether an untrusted text that the model received mentions a call with this name. The model must not be asked to
-    /// write such a call again (`spec/repair.md` 7). Always `false` if the policy ignores echoes.
-    pub fn is_mentioned(&self, name: &str) -> bool {
-        let received = self.received.as_ref();
-        received.is_some_and(|guard| guard.lock().mentions(name).is_some())
-    }
-
-    /// Returns whether an untrusted text that the model received mentions something in a reply that looks like a call
-    /// (`spec/repair.md` 7). Always `false` if the policy ignores echoes.
-    pub fn is_quotation(&self, reply: &str) -> bool {
-        let names = self.toolbox.iter().map(Tool::name);
-        let received = self.received.as_ref();
-        received.is_some_and(|guard| guard.lock().mentions_in(reply, names).is_some())
     }
 
     /// Logs a message that the model receives, other than results, which are always logged. A message of the user continues a
@@ -224,7 +192,12 @@ impl Run {
 
     /// The tools.
     pub fn toolbox(&self) -> &Toolbox {
-        &self.toolbox
+        &self.received.toolbox
+    }
+
+    /// The untrusted texts and results that the model has received.
+    pub fn received(&self) -> &Received {
+        &self.received
     }
 
     /// The run's scratch directory, if it has one.
@@ -433,7 +406,6 @@ impl RunBuilder {
         let recorded = history.first().map(|_| beginning(history)).transpose()?;
         let policy = recorded.map_or(self.policy, |begin| begin.policy);
         let RunParts {
-            guard,
             received,
             definitions,
             mut run_state,
@@ -476,14 +448,11 @@ impl RunBuilder {
         let resumed = replayed.as_mut().and_then(|all| all.last_turn.take());
         let text_is_needed = AtomicBool::new(self.log.is_some() || !listeners.is_empty());
         let shared = Arc::new(RunContext {
-            guard: guard.clone(),
+            guard: received.guard.clone(),
             directory,
             current_directory: current_directory.unwrap_or_default(),
             environment: self.environment,
-            whole_results: WholeResults::new(
-                policy.result_limit,
-                toolbox.get(READ_RESULT).is_some(),
-            ),
+            whole_results: Arc::clone(&received.whole_results),
             rules: self.rules,
         });
         let config = DriverConfig {
@@ -516,9 +485,7 @@ impl RunBuilder {
             listener: None,
             text_is_needed,
             resumed,
-            guard,
             received,
-            toolbox,
             shared,
             runtime,
             observers,
@@ -528,8 +495,7 @@ impl RunBuilder {
 
 /// The parts of a run without tasks.
 pub(crate) struct RunParts {
-    guard: Option<EchoGuard>,
-    received: Option<SharedGuard>,
+    pub(crate) received: Received,
     pub(crate) definitions: Vec<RunEvent>,
     pub(crate) run_state: RunState,
     pub(crate) reader: ReplyReader<Arc<Toolbox>>,
@@ -547,10 +513,15 @@ impl RunParts {
         let untrusted = UntrustedTexts::new(guard.clone(), &policy);
         let guard = (policy.echoes == Echoes::Held).then_some(guard);
         let check = ReplyCheck::new(dialect, policy.unclosed)?;
+        let can_read_on = toolbox.get(READ_RESULT).is_some();
         Ok(Self {
             definitions: definitions(toolbox, guard.as_ref(), history),
-            guard,
-            received: untrusted.as_ref().map(|texts| texts.guard.clone()),
+            received: Received {
+                guard,
+                texts: untrusted.as_ref().map(|texts| texts.guard.clone()),
+                toolbox: Arc::clone(toolbox),
+                whole_results: WholeResults::new(policy.result_limit, can_read_on).into(),
+            },
             run_state: RunState::new(Arc::clone(toolbox), policy, rules, untrusted),
             reader: ReplyReader::new(dialect, Arc::clone(toolbox), check, policy.limits)?,
         })

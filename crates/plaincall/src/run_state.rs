@@ -407,7 +407,7 @@ impl RunState {
     }
 
     /// Returns the call with this index among the calls of replies.
-    fn written_call(&self, place: usize) -> CallIndex {
+    pub(crate) fn written_call(&self, place: usize) -> CallIndex {
         let none = CallIndex::new(u32::MAX);
         self.written.get(place).copied().unwrap_or(none)
     }

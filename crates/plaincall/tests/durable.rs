@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use plaincall::call::ReplyItem;
 use plaincall::durable::{Answer, CallEnd, CallStart, DurableRun, DurableSettings, Step};
 use plaincall::log::LineEncoder;
 use plaincall::policy::Retry;
@@ -90,8 +91,10 @@ impl Engine {
 
     /// Runs a turn, one call at a time.
     async fn turn(&mut self, reply: &str) -> TurnResults {
-        let text = self.run.turn(reply, Stop::Natural, None, Duration::ZERO);
-        assert!(!text.contains("GADGET"));
+        let items = (self.run).turn(reply, Stop::Natural, None, None, Duration::ZERO);
+        for item in items {
+            assert!(!matches!(item, ReplyItem::Text(text) if text.contains("GADGET")));
+        }
         let mut has_ended = false;
         while !has_ended {
             self.events.extend(self.run.take_events());
@@ -284,7 +287,9 @@ async fn the_next_turn_continues_from_the_events() {
 #[tokio::test]
 async fn a_turn_that_was_abandoned_is_ended_without_a_start() {
     let mut engine = Engine::new(None);
-    engine.run.turn(REPLY, Stop::Natural, None, Duration::ZERO);
+    engine
+        .run
+        .turn(REPLY, Stop::Natural, None, None, Duration::ZERO);
     engine.events.extend(engine.run.take_events());
     // `a` has ended and `b` has started.
     while !engine.started.iter().any(|id| id == "b") {
@@ -312,7 +317,9 @@ async fn a_turn_that_was_abandoned_is_ended_without_a_start() {
 #[tokio::test]
 async fn a_cancelled_turn_ends() {
     let mut engine = Engine::new(None);
-    engine.run.turn(REPLY, Stop::Natural, None, Duration::ZERO);
+    engine
+        .run
+        .turn(REPLY, Stop::Natural, None, None, Duration::ZERO);
     engine
         .run
         .cancel("the conversation was cancelled", Duration::ZERO);
@@ -384,7 +391,7 @@ async fn long_outputs_and_errors_are_truncated() {
     let settings = DurableSettings::new(tools).expect("supported tools");
     let mut run = settings.start(settings.begin(json!({}))).expect("a run");
     let reply = "!!!GADGET_START:long\n!!!GADGET_END\n!!!GADGET_START:fails\n!!!GADGET_END\n";
-    run.turn(reply, Stop::Natural, None, Duration::ZERO);
+    run.turn(reply, Stop::Natural, None, None, Duration::ZERO);
     while let Some(step) = run.next_step() {
         if let Step::Ask { request, .. } = step {
             run.decide(request.call, Ok(Decision::Allow), Duration::ZERO);
@@ -443,7 +450,9 @@ async fn an_answer_reaches_the_question_that_is_open() {
     let answer = |json: Value| serde_json::from_value::<Answer>(json).map_err(BoxError::from);
     let mut engine = Engine::new(None);
     let reply = "!!!GADGET_START:write:a\n!!!ARG:text\none\n!!!GADGET_END\n";
-    engine.run.turn(reply, Stop::Natural, None, Duration::ZERO);
+    engine
+        .run
+        .turn(reply, Stop::Natural, None, None, Duration::ZERO);
     let edit = json!({ "answer": "edit", "arguments": { "text": "two" } });
     engine.run.answer(0, answer(edit), Duration::ZERO);
     // It comes too late.

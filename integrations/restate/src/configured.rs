@@ -6,25 +6,25 @@ use std::sync::Arc;
 use plaincall::BoxError;
 use plaincall_agent::http::HttpSettings;
 use plaincall_agent::model::{ConfiguredClient, Key, Model as Client, Replay};
-use plaincall_config::settings::{FilePath, KeySource, Model, Settings, read_settings};
+use plaincall_config::settings::{FilePath, KeySource, Limits, Model, Settings, read_settings};
 
 use super::read;
 
 /// A model with its table.
 pub(super) struct Configured {
     pub(super) table: Model,
+    pub(super) limits: Limits,
     /// Absent if the table has no server: then it only states how replies are read.
     pub(super) client: Option<Arc<dyn Client>>,
 }
 
 /// The keys at the top level that change the conversations of `plaincall ask`, but that a worker does not support.
-const UNSUPPORTED: [&str; 8] = [
+const UNSUPPORTED: [&str; 7] = [
     "system",
     "system_file",
     "tools",
     "builtin",
     "mcp",
-    "limits",
     "agents",
     "rules",
 ];
@@ -61,7 +61,12 @@ pub(super) fn model(
     let id = table.model.clone().unwrap_or_else(|| name.to_owned());
     let mut table = table.or_measured(&id);
     let client = client(&mut table, &id).map_err(|error| format!("the model `{name}`: {error}"))?;
-    Ok(Some(Configured { table, client }))
+    let limits = settings.limits;
+    Ok(Some(Configured {
+        table,
+        limits,
+        client,
+    }))
 }
 
 fn unsupported(settings: &Settings) -> Vec<String> {
@@ -75,14 +80,9 @@ fn unsupported(settings: &Settings) -> Vec<String> {
 }
 
 fn unsupported_of_model(name: &str, table: &Model) -> Vec<String> {
-    let keys = [
-        ("keyed", table.keyed == Some(true)),
-        ("few_shot", table.few_shot.is_some_and(|count| count > 0)),
-        ("examples", !table.examples.is_empty()),
-    ];
-    let keys = keys.into_iter().filter(|(_, is_set)| *is_set);
-    keys.map(|(key, _)| format!("`models.{name}.{key}`"))
-        .collect()
+    let is_keyed = table.keyed == Some(true);
+    let key = is_keyed.then(|| format!("`models.{name}.keyed`"));
+    key.into_iter().collect()
 }
 
 fn settings(file: &Path) -> Result<Settings, BoxError> {

@@ -5,12 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plaincall::call::Untrusted;
 use plaincall::durable::{DurableRun, Step};
 use plaincall::{
-    AllowAll, BoxError, CallResult, Decision, Effect, Gate as _, ReadOnly, Request, Stop,
-    TurnResults,
+    AllowAll, BoxError, CallResult, Decision, Effect, Gate as _, ReadOnly, Request, RunEvent, Stop,
 };
-use plaincall_agent::{AgentError, Model, Role};
+use plaincall_agent::agent_loop::{AgentLoop, Effect as LoopEffect, Next, ReadReply, Turned};
+use plaincall_agent::model::ModelRequest;
+use plaincall_agent::{AgentErrorKind, Finish, Model};
 use restate_sdk::context::{
     CallFuture as _, DurableFuture, DurableFuturesUnordered, InvocationHandle,
 };
@@ -21,15 +23,12 @@ use serde_json::json;
 use crate::answering;
 use crate::call::{self, CallRequest, CallResponse};
 use crate::definitions::Definitions;
-use crate::model_step::{self, Failed, Failures, WholeReply};
+use crate::model_step::{self, Failed, WholeReply};
 use crate::open_questions;
 use crate::question::{AnswerTo, FirstAnswersClient, Kept, Question, QuestionKind, TimedAnswer};
 use crate::record::{self, DEFINITIONS, PROBLEM, QUESTIONS, Record, Stored};
 use crate::stopper::Stopper;
 use crate::worker::{Worker, unix_ms};
-
-/// The maximum number of replies to a question.
-const TURNS: u32 = 50;
 
 /// How long `forget` waits for a reply in progress, which may be one that was killed and is not in progress any more.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -114,10 +113,12 @@ impl Conversation {
         let reply = WholeReply {
             text: reply.into_inner().reply,
             stop: Stop::EndOfFile,
+            reason: None,
             usage: None,
             unix_ms: invocation.began,
         };
-        let finished = invocation.turn(&reply).await.map(|text| text.0);
+        let turned = invocation.turn(reply, None).await;
+        let finished = turned.map(|turned| turned.read.text().to_owned());
         invocation.end(finished)
     }
 
@@ -226,7 +227,7 @@ struct Invocation<'c> {
     context: &'c ObjectContext<'c>,
     run: DurableRun,
     record: Record,
-    messages: Vec<plaincall_agent::Message>,
+    agent_loop: AgentLoop,
     /// The start of this invocation, in milliseconds since 1970 (UTC).
     began: u64,
     /// The prefix of the idempotency keys of this invocation's calls.
@@ -239,6 +240,24 @@ struct Invocation<'c> {
     running: BTreeMap<u32, InvocationHandle>,
     /// How far the clock of the server is ahead of that of this worker, as far as is known.
     ahead: Duration,
+}
+
+/// Why a question has no answer.
+enum NoAnswer {
+    Loop(AgentErrorKind),
+    Restate(TerminalError),
+}
+
+impl From<AgentErrorKind> for NoAnswer {
+    fn from(kind: AgentErrorKind) -> Self {
+        Self::Loop(kind)
+    }
+}
+
+impl From<TerminalError> for NoAnswer {
+    fn from(error: TerminalError) -> Self {
+        Self::Restate(error)
+    }
 }
 
 /// What an invocation journals first.
@@ -292,11 +311,20 @@ impl<'c> Invocation<'c> {
         }
         // Those of an invocation that was killed.
         record::close_questions(context, &stored);
+        let known = events.iter().rev().find_map(|event| match event {
+            RunEvent::Examples(known) => Some(Arc::clone(&known.calls)),
+            _ => None,
+        });
+        let examples = worker.shown_calls();
+        if examples != known.unwrap_or_default() {
+            run.observe_examples(examples, run.at());
+        }
         // Those that end a reply whose invocation was killed. The model reads their results too.
         let new = run.take_events();
-        let dialect = worker.dialect();
+        let mut agent_loop = worker.agent_loop();
         let all = events.iter().chain(&new);
-        let messages = model_step::messages(worker.system(), all, &run, dialect)
+        agent_loop
+            .replay(all, run.received())
             .map_err(TerminalError::from_error)?;
         let mut record = Record::after(&stored, events.len());
         record.add(context, new, true);
@@ -304,7 +332,7 @@ impl<'c> Invocation<'c> {
             worker,
             context,
             record,
-            messages,
+            agent_loop,
             began: begin.unix_ms,
             idempotency_key: format!("{}/{:016x}", context.key(), begin.token),
             asked,
@@ -323,37 +351,63 @@ impl<'c> Invocation<'c> {
                 "this worker has no model; start it with `--model`, or call `run` with a reply",
             )
         })?;
-        self.run.message(message, self.run.since_start(self.began));
-        model_step::add(&mut self.messages, Role::User, message);
-        let mut failures = Failures::default();
-        let failed = |kind| TerminalError::new(AgentError::from(kind).to_string());
-        for _ in 0..TURNS {
-            let reply = self.reply(&**model).await?;
-            model_step::add(&mut self.messages, Role::Assistant, &reply.text);
-            let (text, results) = self.turn(&reply).await?;
-            if results.is_last() {
-                return Ok(text);
-            }
-            if results.is_empty() {
-                let checked = model_step::check_answer(&reply, &text);
-                return checked.map_err(failed).map(|()| text);
-            }
-            let counted = failures.count(&reply.text, &results, self.worker.settings());
-            counted.map_err(failed)?;
-            let results = results.message(self.worker.dialect());
-            let results = results.map_err(TerminalError::from_error)?;
-            model_step::add(&mut self.messages, Role::User, results.text());
-        }
-        let problem = format!("no answer within {TURNS} replies; ask again to continue");
-        Err(TerminalError::new(problem))
+        self.agent_loop.begin_untimed();
+        self.agent_loop.add_question(message);
+        self.record_additions(self.run.since_start(self.began));
+        let answer = self.answer_of(&**model).await;
+        self.record_additions(self.run.at());
+        answer.map_err(|error| match error {
+            NoAnswer::Loop(kind) => TerminalError::new(self.agent_loop.error(kind).to_string()),
+            NoAnswer::Restate(error) => error,
+        })
     }
 
-    /// Requests a reply of the model, several times if it fails. Meanwhile, the state has the problem.
-    async fn reply(&self, model: &dyn Model) -> Result<WholeReply, TerminalError> {
+    /// Asks the model until the agent loop has its answer.
+    async fn answer_of(&mut self, model: &dyn Model) -> Result<String, NoAnswer> {
+        loop {
+            self.agent_loop.begin_turn()?;
+            let mut request = self.agent_loop.request(self.run.received())?;
+            let reply = loop {
+                match self.reply(model, request).await? {
+                    Some(reply) => break reply,
+                    None => request = self.agent_loop.shorter_request(self.run.received())?,
+                }
+            };
+            let calls = Some(self.agent_loop.calls_left());
+            let turned = self.turn(reply, calls).await?;
+            let next = self.agent_loop.evaluate(turned, self.run.received());
+            self.record_additions(self.run.at());
+            // The user is never asked.
+            if let Next::Answer(answer) = next? {
+                return Ok(answer.text);
+            }
+        }
+    }
+
+    /// Records what the agent loop added to the conversation.
+    fn record_additions(&mut self, at: Duration) {
+        for effect in self.agent_loop.take_effects() {
+            match effect {
+                LoopEffect::Untrusted { name, text } => {
+                    self.run.observe_untrusted(&name, &Untrusted::new(text), at);
+                }
+                LoopEffect::Message { author, text } => self.run.message(author, text, at),
+                _ => {}
+            }
+        }
+    }
+
+    /// Requests a reply of the model, several times if it fails. Meanwhile, the state has the problem. Returns `None` if the
+    /// conversation is too long.
+    async fn reply(
+        &self,
+        model: &dyn Model,
+        request: ModelRequest,
+    ) -> Result<Option<WholeReply>, TerminalError> {
         let mut requests = 0;
         loop {
             let context: &ObjectContext<'_> = self.context;
-            let request = self.worker.request(self.messages.clone());
+            let request = self.worker.constrained(request.clone());
             let stopper = Stopper::default();
             let request = |stop| model_step::request(model, request, stop);
             let step = context.run(|| stopper.work(request)).name("reply");
@@ -363,8 +417,9 @@ impl<'c> Invocation<'c> {
                     if requests > 1 {
                         context.clear(PROBLEM);
                     }
-                    return Ok(reply);
+                    return Ok(Some(reply));
                 }
+                Err(Failed::TooLong) => return Ok(None),
                 Err(Failed::Cancelled) => {
                     return Err(TerminalError::new_with_code(409, "cancelled"));
                 }
@@ -382,8 +437,12 @@ impl<'c> Invocation<'c> {
         }
     }
 
-    /// Runs the calls of a reply. Returns its text and their results.
-    async fn turn(&mut self, reply: &WholeReply) -> Result<(String, TurnResults), TerminalError> {
+    /// Runs the calls of a reply, and adds them to the conversation.
+    async fn turn(
+        &mut self,
+        reply: WholeReply,
+        calls: Option<u32>,
+    ) -> Result<Turned, TerminalError> {
         let mut waiting = Waiting::new();
         let limit = self.run.policy().turn_timeout;
         let until = limit.map_or(u64::MAX, |limit| after(reply.unix_ms, limit));
@@ -391,7 +450,13 @@ impl<'c> Invocation<'c> {
             waiting.push(self.sleep(limit, Woken::TurnTimedOut { until }));
         }
         let at = self.run.since_start(reply.unix_ms);
-        let text = self.run.turn(&reply.text, reply.stop, reply.usage, at);
+        let items = self
+            .run
+            .turn(&reply.text, reply.stop, reply.usage, calls, at);
+        let mut read = ReadReply::default();
+        for item in &items {
+            read.item(item, |call| self.run.call_of(call));
+        }
         let mut cancelled = None;
         loop {
             let carried_out = self.carry_out(&mut waiting, cancelled.is_some()).await;
@@ -417,7 +482,27 @@ impl<'c> Invocation<'c> {
         }
         let results = self.run.results();
         self.results.extend(results.iter().cloned());
-        cancelled.map_or(Ok((text, results)), Err)
+        if let Some(error) = cancelled {
+            return Err(error);
+        }
+        let tools = self.worker.settings().tools();
+        for result in &results {
+            read.result(result, tools);
+        }
+        let added = self
+            .agent_loop
+            .add_turn(reply.text.clone(), results.to_vec());
+        added.map_err(TerminalError::from_error)?;
+        let mut finish = Finish::new(reply.stop);
+        finish.reason = reply.reason;
+        Ok(Turned {
+            written: reply.text,
+            usage: reply.usage,
+            read,
+            results,
+            finish,
+            end: None,
+        })
     }
 
     /// Carries out the next steps of the run. Returns whether the turn has ended.

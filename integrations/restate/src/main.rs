@@ -15,6 +15,7 @@ use std::time::Duration;
 use clap::Parser;
 use plaincall::durable::DurableSettings;
 use plaincall::{BoxError, Toolbox, read_tools};
+use plaincall_agent::AgentLimits;
 use plaincall_restate::Worker;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
@@ -139,8 +140,13 @@ fn worker(options: &Options) -> Result<Worker, BoxError> {
     let settings = settings.policy(policy);
     let environment = std::env::vars_os().collect();
     let mut worker = Worker::new(settings)?.commands(std::env::current_dir()?, environment);
-    if let Some(client) = model.and_then(|model| model.client) {
-        worker = worker.model(client)?;
+    if let Some(model) = model {
+        let table = &model.table;
+        worker = worker.limits(AgentLimits::configured(&model.limits, table));
+        worker = worker.few_shot(&table.examples, table.few_shot())?;
+        if let Some(client) = model.client {
+            worker = worker.model(client)?;
+        }
     }
     if let Some(path) = &options.system {
         worker = worker.system_text(&read(path)?.1);

@@ -8,13 +8,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use plaincall::call::Untrusted;
+use plaincall::call::few_shot::{FewShot, FewShotExample, ShownCall, few_shot};
 use plaincall::call::grammar::{Constrain, Grammar, GrammarError, GrammarOptions, grammar};
 use plaincall::call::prompt::{PromptOptions, prompt};
 use plaincall::durable::{DurableSettings, ToolRunner};
 use plaincall::syntax::{DialectError, Syntax};
 use plaincall::{BoxError, Dialect, Tool};
+use plaincall_agent::agent_loop::AgentLoop;
 use plaincall_agent::model::ModelRequest;
-use plaincall_agent::{Message, Model};
+use plaincall_agent::{AgentLimits, Model};
 use restate_sdk::endpoint::{HandlerOptions, ServiceOptions};
 use restate_sdk::prelude::*;
 use tokio::net::TcpListener;
@@ -47,7 +50,11 @@ struct Inner {
     model: Option<Arc<dyn Model>>,
     /// The grammar of its replies, if it constrains them.
     grammar: Option<Arc<Grammar>>,
-    system: String,
+    /// The instructions and the tools, and the texts after them.
+    taught: String,
+    texts: String,
+    examples: FewShot,
+    limits: AgentLimits,
     release: Option<String>,
     approves_all: bool,
     /// The public keys of servers.
@@ -76,7 +83,7 @@ impl Worker {
             .dialect(dialect.clone())
             .dependency_limit(MOST_FROM_DEPENDENCIES);
         let specs = settings.tools().iter().map(Tool::spec);
-        let system = prompt(specs, &shown(&dialect), &PromptOptions::new())?.into_text();
+        let taught = prompt(specs, &shown(&dialect), &PromptOptions::new())?.into_text();
         let worker = Self(Arc::new(Inner {
             runner: settings.runner(),
             definitions: Definitions::default(),
@@ -84,7 +91,10 @@ impl Worker {
             dialect,
             model: None,
             grammar: None,
-            system,
+            taught,
+            texts: String::new(),
+            examples: FewShot::default(),
+            limits: AgentLimits::default(),
             release: None,
             approves_all: false,
             identity_keys: Vec::new(),
@@ -97,7 +107,8 @@ impl Worker {
         let mut inner = Arc::unwrap_or_clone(self.0);
         change(&mut inner);
         let model = inner.model.as_ref().map(Model::name);
-        let others = (model, &inner.system, inner.approves_all);
+        let texts = (&inner.taught, &inner.texts, &inner.examples.messages);
+        let others = (model, texts, inner.limits, inner.approves_all);
         inner.definitions = Definitions::of(&inner.settings, inner.release.as_deref(), others);
         Self(Arc::new(inner))
     }
@@ -126,11 +137,36 @@ impl Worker {
         Ok(self.with(|inner| (inner.model, inner.grammar) = (Some(model), grammar)))
     }
 
+    /// Sets the limits of a question. Its time is limited by that of each turn ([`turn_timeout`](plaincall::Policy::turn_timeout))
+    /// and of each reply.
+    pub fn limits(self, limits: AgentLimits) -> Self {
+        self.with(|inner| inner.limits = limits)
+    }
+
+    /// Shows at most this many examples as messages before each conversation
+    /// ([`AgentBuilder::few_shot`](plaincall_agent::AgentBuilder::few_shot)).
+    ///
+    /// # Errors
+    /// Returns an error if an example or the dialect is invalid.
+    pub fn few_shot(self, examples: &[FewShotExample], most: usize) -> Result<Self, BoxError> {
+        if most == 0 {
+            return Ok(self);
+        }
+        let dialect = shown(self.dialect());
+        let specs: Vec<_> = self.settings().tools().iter().map(Tool::spec).collect();
+        let chosen = few_shot(examples, &specs, &dialect, most)?;
+        if let Some(invalid) = chosen.invalid.first() {
+            return Err(invalid.to_string().into());
+        }
+        let taught = prompt(specs, &dialect, &PromptOptions::new().few_shot())?.into_text();
+        Ok(self.with(|inner| (inner.taught, inner.examples) = (taught, chosen)))
+    }
+
     /// Appends a text to the system prompt.
     pub fn system_text(self, text: &str) -> Self {
         self.with(|inner| {
-            inner.system.push_str("\n\n");
-            inner.system.push_str(text);
+            inner.texts.push_str("\n\n");
+            inner.texts.push_str(text);
         })
     }
 
@@ -249,15 +285,29 @@ impl Worker {
         self.0.model.as_ref()
     }
 
-    /// Returns a request to the model.
-    pub(crate) fn request(&self, messages: Vec<Message>) -> ModelRequest {
-        let mut request = ModelRequest::new(messages);
+    /// Returns the agent loop of a new conversation.
+    pub(crate) fn agent_loop(&self) -> AgentLoop {
+        let (tools, dialect) = (self.settings().tools().clone(), self.dialect().clone());
+        let mut agent_loop = AgentLoop::new(tools, dialect, self.system(), self.0.limits);
+        agent_loop.set_examples(&self.0.examples.messages);
+        agent_loop
+    }
+
+    /// Returns the calls of the examples whose values the system prompt does not contain.
+    pub(crate) fn shown_calls(&self) -> Arc<[ShownCall]> {
+        let mut calls = self.0.examples.calls.clone();
+        calls.observe(&Untrusted::new(self.system()));
+        calls.unknown().cloned().collect()
+    }
+
+    /// Returns a request with the grammar of the tools, if the model constrains its replies.
+    pub(crate) fn constrained(&self, mut request: ModelRequest) -> ModelRequest {
         request.grammar.clone_from(&self.0.grammar);
         request
     }
 
-    pub(crate) fn system(&self) -> &str {
-        &self.0.system
+    fn system(&self) -> String {
+        format!("{}{}", self.0.taught, self.0.texts)
     }
 
     pub(crate) fn approves_all(&self) -> bool {

@@ -78,7 +78,6 @@ fn unsupported_keys_are_refused() {
     for (key, tables) in [
         ("`mcp`", "[mcp.servers.files]\ncommand = 'none'\n"),
         ("`agents`", "[agents.one]\nsystem = 'Be one.'\n"),
-        ("`limits`", "[limits]\nturns = 3\n"),
         ("`builtin`", "[builtin]\ndirectory = '.'\n"),
     ] {
         let tables = format!("{model}{tables}");
@@ -89,9 +88,6 @@ fn unsupported_keys_are_refused() {
         let expected = format!("no effect on durable conversations: {key}\n");
         assert!(ignored.contains(&expected), "{ignored}");
     }
-    let refused = start(&format!("{model}keyed = true\nfew_shot = 1\n"), &[]);
-    assert!(
-        refused.contains("support `models.any.keyed`, `models.any.few_shot`;"),
-        "{refused}"
-    );
+    let refused = start(&format!("{model}keyed = true\n"), &[]);
+    assert!(refused.contains("support `models.any.keyed`;"), "{refused}");
 }

@@ -129,7 +129,7 @@ pub(crate) fn durable(tools: &Tools, reply: &Reply) -> Seen {
         let settings = DurableSettings::new(tools.toolbox.clone()).unwrap();
         let settings = settings.dialect(reply.dialect());
         let mut run = settings.start(settings.begin(json!({}))).unwrap();
-        run.turn(&reply.text, reply.stop(), None, Duration::ZERO);
+        run.turn(&reply.text, reply.stop(), None, None, Duration::ZERO);
         while let Some(step) = run.next_step() {
             match step {
                 Step::Ask { request, .. } => {

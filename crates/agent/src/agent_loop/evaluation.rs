@@ -7,12 +7,12 @@ use plaincall::call::{
     repair::{repair_after_results, repair_reply},
 };
 use plaincall::syntax::near_misses;
-use plaincall::{Effect, Status, Stop, events::Author};
+use plaincall::{Effect, Received, Status, Stop, events::Author};
 use plaincall_wire::openai::is_natural_end;
 
 use crate::agent_loop::repeats::{Failures, Repeated};
 use crate::agent_loop::turned::Turned;
-use crate::agent_loop::{AgentLoop, Next, RunQueries};
+use crate::agent_loop::{AgentLoop, Next};
 use crate::answer::{AgentErrorKind, Answer};
 use crate::limits::OnNoToolCall;
 use crate::model::Finish;
@@ -34,7 +34,7 @@ impl AgentLoop {
     pub fn evaluate(
         &mut self,
         turned: Turned,
-        run: &impl RunQueries,
+        received: &Received,
     ) -> Result<Next, AgentErrorKind> {
         self.count(&turned);
         if let Some(failure) = turned.results.log_failure() {
@@ -51,13 +51,13 @@ impl AgentLoop {
             return Err(end);
         }
         if turned.results.is_empty() {
-            return self.without_calls(&turned, run);
+            return self.without_calls(&turned, received);
         }
-        self.with_calls(&turned, run)?;
+        self.with_calls(&turned, received)?;
         Ok(Next::Request)
     }
 
-    fn with_calls(&mut self, turned: &Turned, run: &impl RunQueries) -> Result<(), AgentErrorKind> {
+    fn with_calls(&mut self, turned: &Turned, received: &Received) -> Result<(), AgentErrorKind> {
         let ended = |status| turned.results.iter().any(|one| one.status == status);
         if ended(Status::Ok) {
             self.counts.wrong = 0;
@@ -73,7 +73,7 @@ impl AgentLoop {
             // Earlier failures may succeed now.
             self.counts.failures = Failures::default();
         }
-        let mut message = self.rejections(turned, run);
+        let mut message = self.rejections(turned, received);
         // A call was truncated with its reply.
         let is_truncated = turned.finish.stop == Stop::Length && !message.is_empty();
         self.counts.truncated = if is_truncated {
@@ -137,7 +137,7 @@ impl AgentLoop {
     fn without_calls(
         &mut self,
         turned: &Turned,
-        run: &impl RunQueries,
+        received: &Received,
     ) -> Result<Next, AgentErrorKind> {
         match (turned.finish.stop, &turned.finish.reason) {
             (Stop::Length, _) => return Err(AgentErrorKind::Length),
@@ -149,7 +149,7 @@ impl AgentLoop {
         let schema = self.schema.as_ref();
         // Valid JSON is the answer, even if a part of it looks like a call.
         let is_valid = schema.is_some_and(|schema| schema.read(&turned.read.text).is_ok());
-        let near = self.near_miss(turned, run).filter(|_| !is_valid);
+        let near = self.near_miss(turned, received).filter(|_| !is_valid);
         if let Some((message, NearMissOf::Marker)) = near {
             self.counts.wrong += 1;
             if self.counts.wrong > self.limits.repairs {
@@ -216,8 +216,8 @@ impl AgentLoop {
 
     /// The repair message for a reply with near misses only. None if an untrusted text mentions them: the reply may quote
     /// it.
-    fn near_miss(&self, turned: &Turned, run: &impl RunQueries) -> Option<(String, NearMissOf)> {
-        if self.tools.is_empty() || run.is_quotation(&turned.written) {
+    fn near_miss(&self, turned: &Turned, received: &Received) -> Option<(String, NearMissOf)> {
+        if self.tools.is_empty() || received.is_quotation(&turned.written) {
             return None;
         }
         let near = near_misses(&turned.read.text, &self.dialect).ok()?;
@@ -232,12 +232,12 @@ impl AgentLoop {
     }
 
     /// The repair message for calls that were rejected because of their text.
-    fn rejections(&self, turned: &Turned, run: &impl RunQueries) -> String {
+    fn rejections(&self, turned: &Turned, received: &Received) -> String {
         let rejected = turned.results.iter().filter_map(|result| {
             let error = result.call_error.as_deref()?;
             let call = turned.call(result.call)?;
             // The call may come from an untrusted text, so no repair is requested. The result states the error.
-            let is_wanted = !run.is_mentioned(&call.name);
+            let is_wanted = !received.is_mentioned(&call.name);
             // The result states everything that the model needs.
             let is_in_result = matches!(
                 error,

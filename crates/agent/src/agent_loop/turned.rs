@@ -37,6 +37,11 @@ pub struct ReadReply {
 }
 
 impl ReadReply {
+    /// Returns the text outside calls.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Keeps an item of the reply. `number` returns the index in the run of a call of the reply.
     pub fn item(&mut self, item: &ReplyItem<'_>, number: impl Fn(usize) -> u32) {
         match item {

@@ -23,7 +23,7 @@ impl AgentRun<'_> {
             run,
             ..
         } = &mut *self.talk;
-        let mut request = agent_loop.request(run)?;
+        let mut request = agent_loop.request(run.received())?;
         // The grammar of the reply, if the model constrains it and the tools have one.
         let grammar = select! {
             biased;
@@ -40,7 +40,7 @@ impl AgentRun<'_> {
                     let Conversation {
                         agent_loop, run, ..
                     } = &mut *self.talk;
-                    request = agent_loop.shorter_request(run)?;
+                    request = agent_loop.shorter_request(run.received())?;
                 }
                 Err(error) => return Err(AgentErrorKind::Model(error)),
             }

@@ -1,7 +1,6 @@
 //! The tools, rules and limits of an agent.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use plaincall::call::names::{did_you_mean, nearest_name};
@@ -296,21 +295,7 @@ impl Configuration {
 
     /// Returns the limits of a question to this model.
     pub(crate) fn limits(&self, model: &Model) -> AgentLimits {
-        let settings = &self.settings.limits;
-        let mut limits = AgentLimits::default();
-        let count = |set: Option<NonZeroU32>, default: u32| set.map_or(default, NonZeroU32::get);
-        limits.turns = count(settings.turns, limits.turns);
-        limits.calls = count(settings.calls, limits.calls);
-        limits.same_failure = count(settings.same_failure, limits.same_failure);
-        limits.same_result = count(settings.same_result, limits.same_result);
-        limits.repairs = settings.repairs.unwrap_or(limits.repairs);
-        limits.reminders = settings.reminders.unwrap_or(limits.reminders);
-        let tokens = |count: NonZeroU32| count.get().into();
-        limits.time = settings.time.map_or(limits.time, |time| time.0);
-        limits.tokens = settings.tokens.map(tokens);
-        limits.context = settings.context.map(tokens);
-        limits.reply_tokens = model.max_tokens.map(NonZeroU32::get);
-        limits
+        AgentLimits::configured(&self.settings.limits, model)
     }
 
     /// Returns the meaning of a reply without calls.

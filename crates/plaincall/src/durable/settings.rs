@@ -17,7 +17,6 @@ use crate::replay::{Replayed, beginning, check_tools, replay};
 use crate::rules::Rules;
 use crate::run::{RunError, RunParts, needs, run_begin};
 use crate::toolbox::Toolbox;
-use crate::whole_results::WholeResults;
 
 /// The tools, the dialect, the policy and the rules of runs. Clones share the tools.
 #[derive(Clone, Debug)]
@@ -167,7 +166,7 @@ impl DurableSettings {
         let run = DurableRun {
             run_state: parts.run_state,
             reader: parts.reader,
-            whole_results: WholeResults::new(begin.policy.result_limit, false),
+            received: parts.received,
             began_unix_ms: begin.began_unix_ms,
             at: replayed.at,
         };

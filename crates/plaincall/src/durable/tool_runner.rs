@@ -84,7 +84,7 @@ impl ToolRunner {
                 directory: None,
                 current_directory,
                 environment,
-                whole_results: WholeResults::new(settings.policy.result_limit, false),
+                whole_results: WholeResults::new(settings.policy.result_limit, false).into(),
                 rules: settings.rules.clone(),
                 guard: guard.filter(|_| settings.policy.echoes == Echoes::Held),
             }),

@@ -183,7 +183,7 @@ fn record(seed: u64) -> Recorded {
     };
     engine
         .run
-        .turn(&reply(random), Stop::Natural, None, Duration::ZERO);
+        .turn(&reply(random), Stop::Natural, None, None, Duration::ZERO);
     engine.carry_out();
     for _ in 0..10_000 {
         if engine.has_ended {
@@ -329,7 +329,7 @@ fn one_interrupted_write_frees_only_its_own_slot() {
     let mut run = settings.start(settings.begin(Value::Null)).expect("a run");
     let mut events = Vec::new();
     let reply = "!!!GADGET_START:write\n!!!GADGET_END\n".repeat(4);
-    run.turn(&reply, Stop::Natural, None, Duration::ZERO);
+    run.turn(&reply, Stop::Natural, None, None, Duration::ZERO);
     let mut started = Vec::new();
     let mut carry_out = |run: &mut DurableRun| {
         while let Some(step) = run.next_step() {
@@ -373,7 +373,7 @@ fn a_read_that_is_always_interrupted_ends() {
     let settings = DurableSettings::new(tools()).expect("supported tools");
     let mut run = settings.start(settings.begin(Value::Null)).expect("a run");
     let reply = "!!!GADGET_START:read\n!!!GADGET_END\n";
-    run.turn(reply, Stop::Natural, None, Duration::ZERO);
+    run.turn(reply, Stop::Natural, None, None, Duration::ZERO);
     let mut starts = 0;
     while let Some(step) = run.next_step() {
         match step {
