@@ -13,6 +13,7 @@
 
 mod agents;
 mod changed;
+mod drivers;
 mod examples;
 mod grammars;
 mod killed;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+use crate::scenarios::drivers::{is_plain, play_durable, play_subagent};
 use crate::scenarios::play::play;
 use crate::scenarios::scenario::{File, Scenario};
 
@@ -96,6 +98,55 @@ fn scenarios() {
         failed.join("\n")
     );
     assert!(count >= 150, "{count} scenarios");
+}
+
+/// Scenarios end alike, whatever drives the agent loop.
+#[test]
+fn every_driver() {
+    expect_panics();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut counts = [0; 2];
+    let mut failed = Vec::new();
+    for (file, text) in FILES {
+        let File { scenario } = toml::from_str(text).unwrap();
+        for scenario in scenario.into_iter().filter(is_plain) {
+            let scenario = Arc::new(scenario);
+            for syntax in ["block", "emoji"] {
+                if scenario
+                    .syntax
+                    .as_deref()
+                    .is_some_and(|only| only != syntax)
+                {
+                    continue;
+                }
+                let (one, other) = (Arc::clone(&scenario), Arc::clone(&scenario));
+                let played = [
+                    runtime.spawn(async move { play_durable(&one, syntax).await }),
+                    runtime.spawn(async move { play_subagent(&other, syntax).await }),
+                ];
+                for (played, count) in played.into_iter().zip(&mut counts) {
+                    match runtime.block_on(played) {
+                        Ok(is_played) => *count += usize::from(is_played),
+                        Err(error) => {
+                            let text = panic_text(&*error.into_panic());
+                            failed.push(format!("== {file}: {} ({syntax})\n{text}", scenario.name));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{counts:?}, {} failed:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+    assert!(counts >= [220, 190], "{counts:?}");
 }
 
 /// Silences the panics of tools and gates that are part of a scenario.

@@ -123,7 +123,7 @@ fn retries() -> Retries {
     retries
 }
 
-fn limits(wanted: &Limits) -> AgentLimits {
+pub(crate) fn limits(wanted: &Limits) -> AgentLimits {
     let mut limits = AgentLimits::default();
     limits.turns = wanted.turns.unwrap_or(limits.turns);
     limits.calls = wanted.calls.unwrap_or(limits.calls);
@@ -138,7 +138,7 @@ fn limits(wanted: &Limits) -> AgentLimits {
     limits
 }
 
-fn policy(wanted: &Policies) -> Policy {
+pub(crate) fn policy(wanted: &Policies) -> Policy {
     let default = Policy::default();
     default
         .calls_per_turn(wanted.calls_per_turn)
@@ -157,7 +157,7 @@ fn policy(wanted: &Policies) -> Policy {
         })
 }
 
-fn rules(wanted: &[String]) -> Rules {
+pub(crate) fn rules(wanted: &[String]) -> Rules {
     Rules::new(wanted.iter().map(|rule| {
         let (word, tool) = rule.split_once(' ').unwrap();
         match word {
