@@ -100,7 +100,7 @@ fn scenarios() {
     assert!(count >= 150, "{count} scenarios");
 }
 
-/// Scenarios end alike, whatever drives the agent loop.
+/// Scenarios end alike, with each driver of the agent loop.
 #[test]
 fn every_driver() {
     expect_panics();

@@ -5,14 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::Untrusted;
 use plaincall::durable::{DurableRun, Step};
 use plaincall::{
     AllowAll, BoxError, CallResult, Decision, Effect, Gate as _, ReadOnly, Request, RunEvent, Stop,
 };
-use plaincall_agent::agent_loop::{AgentLoop, Effect as LoopEffect, Next, ReadReply, Turned};
-use plaincall_agent::model::ModelRequest;
-use plaincall_agent::{AgentErrorKind, Finish, Model};
+use plaincall_agent::Finish;
+use plaincall_agent::agent_loop::{AgentLoop, ReadReply, Turned};
 use restate_sdk::context::{
     CallFuture as _, DurableFuture, DurableFuturesUnordered, InvocationHandle,
 };
@@ -23,11 +21,10 @@ use serde_json::json;
 use crate::answering;
 use crate::call::{self, CallRequest, CallResponse};
 use crate::definitions::Definitions;
-use crate::model_step::{self, Failed, WholeReply};
+use crate::model_step::WholeReply;
 use crate::open_questions;
 use crate::question::{AnswerTo, FirstAnswersClient, Kept, Question, QuestionKind, TimedAnswer};
 use crate::record::{self, DEFINITIONS, PROBLEM, QUESTIONS, Record, Stored};
-use crate::stopper::Stopper;
 use crate::worker::{Worker, unix_ms};
 
 /// How long `forget` waits for a reply in progress, which may be one that was killed and is not in progress any more.
@@ -222,14 +219,14 @@ type Pinned<'c> = Pin<Box<dyn DurableFuture<Output = Woken> + Send + 'c>>;
 type Waiting<'c> = DurableFuturesUnordered<Pinned<'c>>;
 
 /// An invocation in progress.
-struct Invocation<'c> {
-    worker: &'c Worker,
-    context: &'c ObjectContext<'c>,
-    run: DurableRun,
+pub(crate) struct Invocation<'c> {
+    pub(crate) worker: &'c Worker,
+    pub(crate) context: &'c ObjectContext<'c>,
+    pub(crate) run: DurableRun,
     record: Record,
-    agent_loop: AgentLoop,
+    pub(crate) agent_loop: AgentLoop,
     /// The start of this invocation, in milliseconds since 1970 (UTC).
-    began: u64,
+    pub(crate) began: u64,
     /// The prefix of the idempotency keys of this invocation's calls.
     idempotency_key: String,
     /// The number of questions so far, and those that are open.
@@ -240,24 +237,6 @@ struct Invocation<'c> {
     running: BTreeMap<u32, InvocationHandle>,
     /// How far the clock of the server is ahead of that of this worker, as far as is known.
     ahead: Duration,
-}
-
-/// Why a question has no answer.
-enum NoAnswer {
-    Loop(AgentErrorKind),
-    Restate(TerminalError),
-}
-
-impl From<AgentErrorKind> for NoAnswer {
-    fn from(kind: AgentErrorKind) -> Self {
-        Self::Loop(kind)
-    }
-}
-
-impl From<TerminalError> for NoAnswer {
-    fn from(error: TerminalError) -> Self {
-        Self::Restate(error)
-    }
 }
 
 /// What an invocation journals first.
@@ -344,101 +323,8 @@ impl<'c> Invocation<'c> {
         })
     }
 
-    async fn ask(&mut self, message: &str) -> Result<String, TerminalError> {
-        let model = self.worker.model_of_questions().ok_or_else(|| {
-            TerminalError::new_with_code(
-                400,
-                "this worker has no model; start it with `--model`, or call `run` with a reply",
-            )
-        })?;
-        self.agent_loop.begin_untimed();
-        self.agent_loop.add_question(message);
-        self.record_additions(self.run.since_start(self.began));
-        let answer = self.answer_of(&**model).await;
-        self.record_additions(self.run.at());
-        answer.map_err(|error| match error {
-            NoAnswer::Loop(kind) => TerminalError::new(self.agent_loop.error(kind).to_string()),
-            NoAnswer::Restate(error) => error,
-        })
-    }
-
-    /// Asks the model until the agent loop has its answer.
-    async fn answer_of(&mut self, model: &dyn Model) -> Result<String, NoAnswer> {
-        loop {
-            self.agent_loop.begin_turn()?;
-            let mut request = self.agent_loop.request(self.run.received())?;
-            let reply = loop {
-                match self.reply(model, request).await? {
-                    Some(reply) => break reply,
-                    None => request = self.agent_loop.shorter_request(self.run.received())?,
-                }
-            };
-            let calls = Some(self.agent_loop.calls_left());
-            let turned = self.turn(reply, calls).await?;
-            let next = self.agent_loop.evaluate(turned, self.run.received());
-            self.record_additions(self.run.at());
-            // The user is never asked.
-            if let Next::Answer(answer) = next? {
-                return Ok(answer.text);
-            }
-        }
-    }
-
-    /// Records what the agent loop added to the conversation.
-    fn record_additions(&mut self, at: Duration) {
-        for effect in self.agent_loop.take_effects() {
-            match effect {
-                LoopEffect::Untrusted { name, text } => {
-                    self.run.observe_untrusted(&name, &Untrusted::new(text), at);
-                }
-                LoopEffect::Message { author, text } => self.run.message(author, text, at),
-                _ => {}
-            }
-        }
-    }
-
-    /// Requests a reply of the model, several times if it fails. Meanwhile, the state has the problem. Returns `None` if the
-    /// conversation is too long.
-    async fn reply(
-        &self,
-        model: &dyn Model,
-        request: ModelRequest,
-    ) -> Result<Option<WholeReply>, TerminalError> {
-        let mut requests = 0;
-        loop {
-            let context: &ObjectContext<'_> = self.context;
-            let request = self.worker.constrained(request.clone());
-            let stopper = Stopper::default();
-            let request = |stop| model_step::request(model, request, stop);
-            let step = context.run(|| stopper.work(request)).name("reply");
-            requests += 1;
-            let problem = match stopper.step(step, context.awakeable::<()>()).await? {
-                Ok(reply) => {
-                    if requests > 1 {
-                        context.clear(PROBLEM);
-                    }
-                    return Ok(Some(reply));
-                }
-                Err(Failed::TooLong) => return Ok(None),
-                Err(Failed::Cancelled) => {
-                    return Err(TerminalError::new_with_code(409, "cancelled"));
-                }
-                Err(Failed::Refused(problem)) => return Err(TerminalError::new(problem)),
-                Err(Failed::Repeated(problem)) => problem,
-            };
-            let Some(delay) = model_step::delay(requests) else {
-                let problem = format!("{problem}; the model was asked {requests} times");
-                return Err(TerminalError::new(problem));
-            };
-            let seconds = delay.as_secs();
-            let waits = format!("{problem}; the model is asked again after {seconds} s");
-            context.set(PROBLEM, waits);
-            context.sleep(delay).await?;
-        }
-    }
-
     /// Runs the calls of a reply, and adds them to the conversation.
-    async fn turn(
+    pub(crate) async fn turn(
         &mut self,
         reply: WholeReply,
         calls: Option<u32>,

@@ -24,6 +24,7 @@
 //! ```
 
 mod answering;
+mod asking;
 mod call;
 mod conversation;
 mod definitions;

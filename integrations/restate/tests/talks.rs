@@ -428,13 +428,19 @@ async fn the_status_shows_a_failing_model_and_a_request_to_it_is_cancelled() {
 }
 
 /// Half an answer is none, and a call that fails again and again ends a question.
+/// The agent loop of `plaincall ask`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
-async fn an_answer_is_complete_and_the_same_failure_ends_a_question() {
-    let call = "Again.\n!!!GADGET_START:wait\n!!!ARG:second\n0\n!!!GADGET_END\n";
+async fn replies_are_repaired_and_limited_as_in_ask() {
+    let call = "!!!GADGET_START:wait\n!!!ARG:seconds\nno number\n!!!GADGET_END\n";
     let replies = [
-        ("Half of", "length"),
+        ("Half an ans", "length"),
         ("", "stop"),
+        (
+            "!!!GADGET_STRT:wait\n!!!ARG:seconds\n0\n!!!GADGET_END\n",
+            "stop",
+        ),
+        ("Done.", "stop"),
         (call, "stop"),
         (call, "stop"),
         (call, "stop"),
@@ -442,7 +448,11 @@ async fn an_answer_is_complete_and_the_same_failure_ends_a_question() {
     let scripts = replies.map(|(text, reason)| Script::stream(&[text], reason));
     let model = ModelServer::start(scripts.into()).await;
     let mut setting = Setting::new("").await;
-    let table = format!("[models.any]\nurl = '{}'", model.url());
+    let table = format!(
+        "[limits]\nreminders = 1\n[models.any]\nurl = '{}'\nfew_shot = 1\n\
+         [[models.any.examples]]\nquestion = 'Hi!'\nanswer = 'Good morning!'",
+        model.url()
+    );
     let options = configured(setting.directory.path(), &table, "any");
     setting.restart_program(&options.each_ref().map(String::as_str));
     setting.api().register(setting.port).await;
@@ -451,12 +461,32 @@ async fn an_answer_is_complete_and_the_same_failure_ends_a_question() {
             "half",
             "the model's reply was truncated by its length limit",
         ),
-        ("empty", "the model writes empty replies"),
+        ("repaired", "Done."),
         ("same", "the model repeats a failing call of `wait`"),
     ] {
-        let message = json!({ "message": "Hello?" });
+        let message = json!({ "message": "Write !!!GADGET_START: please." });
         let (status, text) = setting.api().call(key, "ask", &message).await;
-        assert!(status == 500 && text.contains(expected), "{status} {text}");
+        assert_eq!(status, if key == "repaired" { 200 } else { 500 }, "{text}");
+        assert!(text.contains(expected), "{text}");
     }
-    assert_eq!(model.seen().requests.len(), replies.len());
+    let requests = model.seen().requests;
+    assert_eq!(requests.len(), replies.len());
+    let last = |place: usize| {
+        let body = requests[place].json();
+        let messages = body["messages"].as_array().unwrap();
+        assert_eq!(messages[1]["content"], "Hi!");
+        messages.last().unwrap()["content"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    // The markers of a question are escaped.
+    assert_eq!(last(1).trim(), "Write !!!GADGET_START\\: please.");
+    assert!(last(2).contains("Your reply was empty."), "{}", last(2));
+    assert!(
+        last(3).contains("only text that looks like one"),
+        "{}",
+        last(3)
+    );
+    assert!(last(6).contains("failed again"), "{}", last(6));
 }
