@@ -18,13 +18,13 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 14_000),
+    ("agent", 14_080),
     ("call", 28_750),
     ("cli", 20_870),
     ("config", 4_300),
     ("gateway", 16_750),
     ("http", 970),
-    ("plaincall", 13_750),
+    ("plaincall", 13_810),
     ("plan", 2_550),
     ("probe", 4_580),
     ("report", 2_265),

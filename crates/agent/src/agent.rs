@@ -24,8 +24,8 @@ use crate::limits::{AgentLimits, OnNoToolCall};
 #[cfg(feature = "mcp")]
 use crate::mcp::McpServers;
 use crate::model::{Model, Retries};
-use crate::settings::Settings;
-use crate::subagent::{self, Subagent};
+use crate::settings::{Settings, Subagent};
+use crate::subagent;
 use crate::user::User;
 
 /// A model with its tools. Clones share it, and it can answer several questions concurrently.
@@ -402,8 +402,9 @@ impl AgentBuilder {
             added.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
         }
         for (name, description, agent) in std::mem::take(&mut self.subagents) {
-            let (own, tool) = Subagent::tool(&name, &description, agent);
-            let added = self.settings.tools.add(tool);
+            let settings = agent.settings;
+            let own = Subagent { name, settings };
+            let added = (self.settings.tools).add(subagent::tool(&own, &description));
             added.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
             self.settings.subagents.push(own);
         }

@@ -21,7 +21,7 @@ use crate::event::AgentEvent;
 use crate::limits::AgentLimits;
 use crate::model::{Message, Model, Retrying};
 use crate::settings::Settings;
-use crate::subagent::Submissions;
+use crate::subagent::submissions::Submissions;
 
 /// A conversation with an agent. Later turns can refer to ids and results of earlier ones.
 pub struct Conversation {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use plaincall::call::{
     PromptTextBuilder, Trusted,
     few_shot::{FewShot, FewShotExample, few_shot},
+    grammar::{Constrain, Grammar, GrammarError, GrammarOptions, grammar},
     prompt::{Prompt, PromptOptions, prompt},
 };
 use plaincall::run::RunBuilder;
@@ -16,10 +17,9 @@ use plaincall::syntax::DialectError;
 use plaincall::{Dialect, Gate, Policy, Rules, Run, RunEvent, Tool, Toolbox};
 
 use crate::answer::AgentErrorKind;
-use crate::grammar::KnownGrammar;
+use crate::grammar::{KnownGrammar, Made, without_blocking};
 use crate::limits::{AgentLimits, OnNoToolCall};
 use crate::model::{Model, Retries};
-use crate::subagent::Subagent;
 use crate::user::User;
 
 /// The length of a conversation's key, and its characters.
@@ -54,12 +54,30 @@ pub(crate) struct Settings {
     pub(crate) known_grammar: KnownGrammar,
 }
 
+/// An agent that is a tool of another.
+#[derive(Clone, Debug)]
+pub(crate) struct Subagent {
+    pub(crate) name: String,
+    pub(crate) settings: Arc<Settings>,
+}
+
 /// Transforms a text of a tool, given the name of the tool.
 type Transform = dyn Fn(&str, String) -> String + Send + Sync;
 /// Observes an event.
 type Observe = dyn Fn(&RunEvent) + Send + Sync;
 
 impl Settings {
+    /// Returns the settings of the subagent with this name, at any depth.
+    pub(crate) fn agent(&self, name: &str) -> Option<&Arc<Self>> {
+        self.subagents.iter().find_map(|own| {
+            if own.name == name {
+                Some(&own.settings)
+            } else {
+                own.settings.agent(name)
+            }
+        })
+    }
+
     pub(crate) fn fresh_key(&self) -> Result<Option<String>, AgentErrorKind> {
         if !self.is_keyed {
             return Ok(None);
@@ -117,6 +135,42 @@ impl Settings {
         }
         prompt_text.trusted(Trusted::assert(self.system.as_str()));
         Ok(prompt_text.finish().into_text())
+    }
+}
+
+impl Settings {
+    /// Returns the grammar of replies in this dialect; `None` if the model does not constrain them, or there are no tools. If
+    /// the tools have no grammar, the outer result is an error only if the model demands one.
+    pub(crate) async fn grammar(
+        self: &Arc<Self>,
+        model: &dyn Model,
+        dialect: &Dialect,
+    ) -> Result<Result<Option<Arc<Grammar>>, GrammarError>, AgentErrorKind> {
+        let constrain = model.constrains();
+        if constrain == Constrain::Never || self.tools.is_empty() {
+            return Ok(Ok(None));
+        }
+        let made = match self.known_grammar.get(dialect) {
+            Some(known) => known,
+            None => self.make_grammar(dialect.clone()).await,
+        };
+        match made {
+            Err(error) if constrain.is_demanded() => Err(AgentErrorKind::Settings(format!(
+                "replies cannot be constrained: {error}"
+            ))),
+            made => Ok(made.map(Some)),
+        }
+    }
+
+    async fn make_grammar(self: &Arc<Self>, dialect: Dialect) -> Made {
+        let settings = Arc::clone(self);
+        without_blocking(move || {
+            let tools = settings.tools.iter().map(Tool::spec);
+            let made = grammar(tools, &dialect, &GrammarOptions::new().ids()).map(Arc::new);
+            settings.known_grammar.keep(dialect, made.clone());
+            made
+        })
+        .await
     }
 }
 

@@ -4,41 +4,41 @@
 //! that gate, rules, limits and log apply to all calls alike.
 
 mod past;
+mod recorded_model;
+pub(crate) mod submissions;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::future::ready;
-use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::call::{Parameter, ParameterKind, ToolSpec};
-use plaincall::events::{HeldReason, SubmittedArguments, ToolBegin, Usage};
+use plaincall::events::{HeldReason, ToolBegin};
 use plaincall::gate::GateFuture;
 use plaincall::policy::Retry;
 use plaincall::tool::Failure;
 use plaincall::{
     BoxError, CallResult, Context, Decision, Dialect, Effect, Gate, ReadOnly, Request, RunEvent,
-    Status, Stop, Submitted, Tool, Toolbox, Turn,
+    Status, Submitted, Tool, Toolbox,
 };
 use tokio::select;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
-use crate::agent::Agent;
 use crate::agent_run::AgentStream;
 use crate::answer::{AgentError, AgentErrorKind};
 use crate::budget::Budget;
 use crate::conversation::Conversation;
 use crate::model::Retrying;
 use crate::session::settings;
-use crate::settings::Settings;
-use crate::subagent::past::{Past, RecordedModel};
+use crate::settings::{Settings, Subagent};
+use crate::subagent::recorded_model::RecordedModel;
+use crate::subagent::submissions::{Family, Message, Submission, Submissions, lock};
 use crate::text::end_line;
 
 /// How many agents may be nested: an agent, its subagents, and theirs.
 const DEEPEST: usize = 4;
-/// How many messages may wait for the agent loop.
-const WAITING: usize = 16;
 /// The parameter of a subagent.
 const TASK: &str = "task";
 /// The tool that reads the results of its own conversation.
@@ -49,65 +49,6 @@ const GRACE: Duration = Duration::from_secs(2);
 const RAN: &str = "\nEarlier calls of them that are rejected as unknown may have run.\n";
 /// The timeout of calls in a subagent's conversation. The run in which they really run has the real timeouts.
 const NO_TIMEOUT: Duration = Duration::from_hours(24 * 365);
-
-/// A tool that is an agent.
-#[derive(Clone, Debug)]
-pub(crate) struct Subagent {
-    name: String,
-    agent: Agent,
-}
-
-/// Waits until the run has processed all earlier inputs.
-type CaughtUp = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// A message of a subagent to the conversation.
-pub(crate) enum Message {
-    /// A call, on its way to the run.
-    Call(Submission),
-    /// A part of a reply, for the log.
-    Text {
-        call: u32,
-        text: String,
-        stop: Option<Stop>,
-        usage: Option<Usage>,
-        /// Gets a future that ends once the part is recorded.
-        recorded: Option<oneshot::Sender<CaughtUp>>,
-    },
-}
-
-/// A call of a subagent.
-pub(crate) struct Submission {
-    parent: u32,
-    name: String,
-    arguments: SubmittedArguments,
-    budget: Arc<Budget>,
-    reply: oneshot::Sender<Submitted>,
-}
-
-/// The state that a conversation shares with its subagents.
-#[derive(Debug, Default)]
-struct Family {
-    state: Mutex<FamilyState>,
-    /// Notifies of changes that a subagent may wait for.
-    changed: watch::Sender<()>,
-}
-
-#[derive(Debug, Default)]
-struct FamilyState {
-    /// The budget of the current question.
-    question: Option<Arc<Budget>>,
-    /// The budgets of the subagents that submitted calls, by the calls. `None` until the subagent continues after a crash.
-    budgets: HashMap<u32, Option<Arc<Budget>>>,
-    /// The interrupted subagents in the log, by their calls.
-    past: HashMap<u32, Past>,
-}
-
-/// The conversation's ends of the connection to its subagents.
-#[derive(Debug)]
-pub(crate) struct Submissions {
-    family: Arc<Family>,
-    receiver: mpsc::Receiver<Message>,
-}
 
 /// A subagent's connection to the conversation.
 #[derive(Clone)]
@@ -131,153 +72,35 @@ impl Gate for SuspectsOnly {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Creates the tool of a subagent, which [`bound`] replaces for each conversation.
+pub(crate) fn tool(own: &Subagent, description: &str) -> Tool {
+    let tools = own.settings.tools.iter().map(|tool| tool.spec().effect);
+    let effect = tools.max_by_key(|effect| match effect {
+        Effect::Read => 0,
+        Effect::Idempotent => 1,
+        Effect::Write => 2,
+    });
+    let task = Parameter::new(TASK, ParameterKind::String);
+    let spec = ToolSpec::new(&*own.name)
+        .describe(description)
+        .parameter(task.describe("The whole task. The agent sees nothing else."))
+        .body(TASK)
+        .effect(effect.unwrap_or(Effect::Read));
+    let tool = Tool::raw(spec, |_, _| async {
+        Err("a subagent runs only in the conversation of an agent".into())
+    });
+    let time = own.settings.limits.time;
+    let tool = tool.timeout(time.saturating_mul(2)).grace(GRACE);
+    tool.delegates()
 }
 
-impl Family {
-    /// Returns the budget of the agent that made a call.
-    async fn budget_of(&self, call: u32) -> Arc<Budget> {
-        let mut changed = self.changed.subscribe();
-        loop {
-            let known = {
-                let state = lock(&self.state);
-                let submitted = state.budgets.get(&call).cloned();
-                submitted.unwrap_or_else(|| state.question.clone())
-            };
-            if let Some(budget) = known {
-                return budget;
-            }
-            // It cannot fail, because the sender is here.
-            let _ = changed.changed().await;
-        }
-    }
-
-    /// Returns a call that the subagent submitted before a crash.
-    fn take_past(&self, submission: &Submission) -> Option<Submitted> {
-        let mut state = lock(&self.state);
-        let past = state.past.get_mut(&submission.parent)?;
-        let submitted = past.take(&submission.name, &submission.arguments)?;
-        let budget = Some(Arc::clone(&submission.budget));
-        state.budgets.insert(submitted.call(), budget);
-        drop(state);
-        self.changed.send_replace(());
-        Some(submitted)
-    }
-}
-
-impl Submissions {
-    /// Starts a question.
-    pub(crate) fn begin(&self, budget: &Arc<Budget>) {
-        *lock(&self.family.state) = FamilyState {
-            question: Some(Arc::clone(budget)),
-            ..FamilyState::default()
-        };
-    }
-
-    /// Reads the conversations of interrupted subagents from the log. They wait for [`resume`](Self::resume).
-    pub(crate) fn read(&self, events: &[RunEvent], calls: &[u32]) {
-        let past = Past::read(events, calls);
-        let nested = past.values().flat_map(Past::calls);
-        let mut state = lock(&self.family.state);
-        state.budgets = nested.map(|call| (call, None)).collect();
-        state.past = past;
-    }
-
-    /// Lets the interrupted subagents continue.
-    pub(crate) fn resume(&self, budget: &Arc<Budget>, submitted: Vec<Submitted>) {
-        let submitted = submitted.into_iter();
-        let mut submitted = submitted.map(|one| (one.call(), one)).collect();
-        let mut state = lock(&self.family.state);
-        for past in state.past.values_mut() {
-            past.attach(&mut submitted);
-        }
-        state.question = Some(Arc::clone(budget));
-        drop(state);
-        self.family.changed.send_replace(());
-    }
-
-    /// Returns the next message. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Option<Message> {
-        self.receiver.recv().await
-    }
-
-    /// Handles a message of a subagent.
-    pub(crate) fn handle(&self, message: Message, turn: &mut Turn<'_>) {
-        match message {
-            Message::Call(submission) => self.submit(submission, turn),
-            Message::Text {
-                call,
-                text,
-                stop,
-                usage,
-                recorded,
-            } => {
-                turn.record_subagent_text(call, &text, stop, usage);
-                if let Some(recorded) = recorded {
-                    // It fails only if the subagent was stopped.
-                    let _ = recorded.send(Box::pin(turn.caught_up()));
-                }
-            }
-        }
-    }
-
-    fn submit(&self, submission: Submission, turn: &mut Turn<'_>) {
-        let Submission {
-            parent,
-            name,
-            arguments,
-            budget,
-            reply,
-        } = submission;
-        // The subagent was stopped, possibly in an earlier turn.
-        if reply.is_closed() {
-            return;
-        }
-        // If the call starts a subagent, that waits until its budget is known.
-        let mut state = lock(&self.family.state);
-        let submitted = turn.submit_from(parent, &name, arguments);
-        state.budgets.insert(submitted.call(), Some(budget));
-        drop(state);
-        // If the subagent has ended meanwhile, this drops the call, which cancels it.
-        let _ = reply.send(submitted);
-    }
-}
-
-impl Subagent {
-    /// Creates the tool of an agent, which [`bound`] replaces for each conversation.
-    pub(crate) fn tool(name: &str, description: &str, agent: Agent) -> (Self, Tool) {
-        let tools = agent.tools().iter().map(|tool| tool.spec().effect);
-        let effect = tools.max_by_key(|effect| match effect {
-            Effect::Read => 0,
-            Effect::Idempotent => 1,
-            Effect::Write => 2,
-        });
-        let task = Parameter::new(TASK, ParameterKind::String);
-        let spec = ToolSpec::new(name)
-            .describe(description)
-            .parameter(task.describe("The whole task. The agent sees nothing else."))
-            .body(TASK)
-            .effect(effect.unwrap_or(Effect::Read));
-        let tool = Tool::raw(spec, |_, _| async {
-            Err("a subagent runs only in the conversation of an agent".into())
-        });
-        let time = agent.settings.limits.time;
-        let tool = tool.timeout(time.saturating_mul(2)).grace(GRACE);
-        let tool = tool.delegates();
-        let name = name.to_owned();
-        (Self { name, agent }, tool)
-    }
-
-    /// Returns the number of agents from this one to the deepest.
-    fn depth(&self) -> usize {
-        1 + depth(&self.agent.settings)
-    }
-}
-
+/// Returns the number of agents below these settings, to the deepest.
 fn depth(settings: &Settings) -> usize {
-    let below = settings.subagents.iter().map(Subagent::depth);
-    below.max().unwrap_or_default()
+    let below = settings.subagents.iter();
+    below
+        .map(|own| 1 + depth(&own.settings))
+        .max()
+        .unwrap_or_default()
 }
 
 /// Adds the tools of the subagents, which only they can call.
@@ -291,7 +114,7 @@ pub(crate) fn add_tools(settings: &mut Settings) -> Result<(), AgentErrorKind> {
     }
     let mut all = settings.tools.clone();
     for own in settings.subagents.clone() {
-        for tool in own.agent.settings.run_tools.iter() {
+        for tool in own.settings.run_tools.iter() {
             let name = tool.name();
             // It reads results of the subagent's own conversation.
             if name == READ_RESULT {
@@ -302,9 +125,9 @@ pub(crate) fn add_tools(settings: &mut Settings) -> Result<(), AgentErrorKind> {
                 added.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
                 continue;
             };
-            let agents = [settings.agent(name), own.agent.settings.agent(name)];
+            let agents = [settings.agent(name), own.settings.agent(name)];
             let is_same = match agents {
-                [Some(one), Some(other)] => Arc::ptr_eq(&one.settings, &other.settings),
+                [Some(one), Some(other)] => Arc::ptr_eq(one, other),
                 [None, None] => tool.is_same(other),
                 _ => false,
             };
@@ -321,19 +144,6 @@ pub(crate) fn add_tools(settings: &mut Settings) -> Result<(), AgentErrorKind> {
     Ok(())
 }
 
-impl Settings {
-    /// Returns the subagent with this name, at any depth.
-    fn agent(&self, name: &str) -> Option<&Agent> {
-        self.subagents.iter().find_map(|own| {
-            if own.name == name {
-                Some(&own.agent)
-            } else {
-                own.agent.settings.agent(name)
-            }
-        })
-    }
-}
-
 /// Returns the tools of a conversation's run, with subagents that are connected to it. Within an interrupted turn, they keep the
 /// settings that the log has: their effects and timeouts follow from their own tools and limits, which may have changed.
 ///
@@ -347,10 +157,9 @@ pub(crate) fn bound(
     if settings.subagents.is_empty() {
         return Ok((settings.run_tools.clone(), None));
     }
-    let (sender, receiver) = mpsc::channel(WAITING);
-    let family = Arc::<Family>::default();
+    let (submissions, family, sender) = Submissions::new();
     let link = Link {
-        family: Arc::clone(&family),
+        family,
         sender,
         dialect: dialect.clone(),
         gate: settings.gate.clone().unwrap_or_else(|| Arc::new(ReadOnly)),
@@ -376,7 +185,7 @@ pub(crate) fn bound(
     });
     let tools = Toolbox::new(tools);
     let tools = tools.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
-    Ok((tools, Some(Submissions { family, receiver })))
+    Ok((tools, Some(submissions)))
 }
 
 /// Returns the settings of all tools in a log whose last turn has not ended.
@@ -392,10 +201,15 @@ fn interrupted(past: &[RunEvent]) -> Option<&BTreeMap<String, ToolBegin>> {
 
 impl Link {
     /// Gives a subagent its task.
-    async fn run(&self, agent: &Agent, task: &str, context: &Context) -> Result<String, BoxError> {
+    async fn run(
+        &self,
+        settings: &Arc<Settings>,
+        task: &str,
+        context: &Context,
+    ) -> Result<String, BoxError> {
         let parent = self.family.budget_of(context.call()).await;
-        let budget = Budget::timed(agent.settings.limits, Some(parent));
-        let own = self.conversation(agent, context.call(), budget)?;
+        let budget = Budget::timed(settings.limits, Some(parent));
+        let own = self.conversation(settings, context.call(), budget)?;
         let asking = AgentStream::alone(own, task.to_owned());
         let stop = asking.cancellation();
         let mut answer = pin!(asking.answer());
@@ -419,11 +233,10 @@ impl Link {
     /// Starts the conversation of a subagent that the call `parent` runs.
     fn conversation(
         &self,
-        agent: &Agent,
+        settings: &Arc<Settings>,
         parent: u32,
         budget: Arc<Budget>,
     ) -> Result<Conversation, AgentError> {
-        let settings = &agent.settings;
         let tools = settings.tools.iter().map(|tool| {
             if tool.name() == READ_RESULT {
                 return tool.clone();
@@ -473,7 +286,12 @@ impl Link {
                 talk.after_turn = talk.gone_message(gone, RAN);
             }
         }
-        let model = RecordedModel::new(Arc::clone(&settings.model), self.clone(), parent);
+        let model = RecordedModel::new(
+            Arc::clone(&settings.model),
+            &self.family,
+            self.sender.clone(),
+            parent,
+        );
         talk.model = Retrying::new(Arc::new(model), settings.retries);
         Ok(talk)
     }

@@ -19,7 +19,7 @@ use crate::budget::Budget;
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::model::{Finish, ModelError, ModelErrorKind, Piece, Reply, ReplyNext, Usage};
-use crate::subagent::Submissions;
+use crate::subagent::submissions::Submissions;
 
 /// How many bytes of a reply are read before waiting for the run.
 const READ_AHEAD: usize = 64 << 10;
