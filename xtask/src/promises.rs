@@ -37,8 +37,8 @@ pub(crate) fn keep(root: &Path, word: Option<&str>) -> Result<(), String> {
     let commit = output_of("git rev-parse --short HEAD", root)?;
     let date = output_of("date -u +%Y-%m-%d", root)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut table = String::new();
-    for (sentence, command, prefixes) in promises(PROMISES)? {
+    let (mut table, mut commands) = (String::new(), String::new());
+    for (number, (sentence, command, prefixes)) in (1..).zip(promises(PROMISES)?) {
         if word.is_some_and(|word| !sentence.contains(word)) {
             continue;
         }
@@ -48,19 +48,23 @@ pub(crate) fn keep(root: &Path, word: Option<&str>) -> Result<(), String> {
         println!("   {figure}");
         let _ = writeln!(
             table,
-            "| {sentence} | {figure} | `{command}` | {date} | {commit} |"
+            "| {number} | {sentence} | {figure} | {date} | {commit} |"
         );
+        let _ = writeln!(commands, "| {number} | `{command}` |");
     }
     if word.is_some() {
         return Ok(());
     }
     let page = format!(
         "# Promises\n\n\
-         Plaincall's promises beyond its ordinary tests, with the figure of the last run and the command to repeat it. \
-         `cargo xtask promises` writes this page, and fails if a promise does not hold. The figures are from one run on \
-         {cores} cores ({ARCH}, {OS}), which also ran other work.\n\n\
-         | promise | figure | command | date | commit |\n\
-         | --- | --- | --- | --- | --- |\n{table}"
+         Plaincall's promises beyond its ordinary tests, each with the figure of the last run. `cargo xtask promises` writes this \
+         page, and fails if a promise does not hold. The figures are from runs on {cores} cores ({ARCH}, {OS}), which also ran \
+         other work.\n\n\
+         | | promise | figure | date | commit |\n\
+         | --- | --- | --- | --- | --- |\n{table}\n\
+         ## Commands\n\n\
+         | | command |\n\
+         | --- | --- |\n{commands}"
     );
     write(&root.join("PROMISES.md"), page)
 }
@@ -103,6 +107,9 @@ mod tests {
             assert!(promises(text).is_err(), "{text}");
         }
         let all = promises(PROMISES).unwrap();
+        for (sentence, ..) in &all {
+            assert!(sentence.split_whitespace().count() <= 15, "{sentence}");
+        }
         assert!(
             read(&root().join("PROMISES.md"))
                 .unwrap()

@@ -87,8 +87,8 @@ pub struct Settings {
     /// except `--no-tools`, which removes it, and `--yes`.
     pub agents: BTreeMap<String, NamedAgent>,
 
-    /// Rules that allow or deny calls, or require your approval. The first rule that matches a call decides. By default, tools
-    /// that only read may run, and you are asked about all others.
+    /// Rules that allow or deny calls, or require your approval. The first rule that matches a call decides. By default, tools that
+    /// read or are idempotent run, and you are asked about all others.
     ///
     /// The `deny` rules of a project's file are checked before your own rules, and its other rules after them, so a project can
     /// deny more but cannot override what you deny. Rules in a tools file apply only to the tools of that file, and are

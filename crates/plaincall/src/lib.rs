@@ -163,7 +163,7 @@ pub mod events {
 
 /// The Rust examples in documents.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/writing-tools.md")]
+#[doc = include_str!("../../../docs/tools-in-rust.md")]
 #[doc = include_str!("../../../docs/observing.md")]
 #[doc = include_str!("../../../docs/talking-to-a-model.md")]
 pub struct Documents;

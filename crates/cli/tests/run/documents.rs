@@ -54,7 +54,8 @@ fn check(name: &str, at_least: usize) {
 #[test]
 fn every_tools_file_can_be_read() {
     check("writing-tools.md", 8);
-    check("tool-examples.md", 6);
+    check("approval-and-limits.md", 3);
+    check("tool-examples.md", 5);
 }
 
 /// Runs every example that has a reply: a `toml` fence, then a `reply` fence, then an `output` fence, whose lines
@@ -62,7 +63,11 @@ fn every_tools_file_can_be_read() {
 #[test]
 fn every_reply_runs() {
     let mut count = 0;
-    for name in ["writing-tools.md", "tool-examples.md"] {
+    for name in [
+        "writing-tools.md",
+        "approval-and-limits.md",
+        "tool-examples.md",
+    ] {
         let document = document(name);
         let tools = fences(&document, "toml");
         let outputs = fences(&document, "output");

@@ -35,7 +35,8 @@ pub struct Serve {
     #[schemars(range(max = 1_000_000))]
     pub key_requests: Option<NonZeroU32>,
 
-    /// The maximum number of requests of each client key per minute. A key can use them all at once, and regains them evenly.
+    /// The maximum number of requests of each client key per minute. A key can use them all at once; after
+    /// that, one becomes free every `60 / key_rate` seconds.
     /// Further requests get status 429. Default: no limit.
     #[schemars(range(max = 1_000_000))]
     pub key_rate: Option<NonZeroU32>,
