@@ -550,7 +550,7 @@ fn check_values(body: &[u8]) -> Result<(), GatewayError> {
     Err(GatewayError::invalid_request(message, None))
 }
 
-/// Counts objects, lists and commas outside strings, up to one more than `most`.
+/// Counts objects, lists and commas outside strings, up to one more than `most`: the bytes of `{},` become hundreds in memory.
 fn values(body: &[u8], most: usize) -> usize {
     // Each value has at least one byte.
     if body.len() <= most {

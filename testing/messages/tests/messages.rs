@@ -57,7 +57,7 @@ fn of_the_compiler() {
 /// The errors of each program, in order.
 fn messages(names: &[String]) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    // Of the whole workspace, so that what is built for its tests is used again.
+    // Of the whole workspace, so that what is built for its tests is used again: `trybuild` would build every dependency again.
     let mut build = Command::new(env!("CARGO"));
     build
         .current_dir(root)

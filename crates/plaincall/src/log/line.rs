@@ -1,4 +1,5 @@
-//! The format of a line (`spec/log.md`, "Lines"): `{"n":NUMBER,"event":…,"crc":"CHECKSUM"}` and LF.
+//! The format of a line (`spec/log.md`, "Lines"): `{"n":NUMBER,"event":…,"crc":"CHECKSUM"}` and LF. A CRC is enough: the log
+//! protects against crashes and disk errors, and anyone who can write to the file could also sign it.
 
 use std::io::Write as _;
 
