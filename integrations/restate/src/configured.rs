@@ -14,20 +14,14 @@ use super::read;
 pub(super) struct Configured {
     pub(super) table: Model,
     pub(super) limits: Limits,
+    /// The text for the system prompt.
+    pub(super) system: Option<String>,
     /// Absent if the table has no server: then it only states how replies are read.
     pub(super) client: Option<Arc<dyn Client>>,
 }
 
 /// The keys at the top level that change the conversations of `plaincall ask`, but that a worker does not support.
-const UNSUPPORTED: [&str; 7] = [
-    "system",
-    "system_file",
-    "tools",
-    "builtin",
-    "mcp",
-    "agents",
-    "rules",
-];
+const UNSUPPORTED: [&str; 5] = ["tools", "builtin", "mcp", "agents", "rules"];
 
 /// Returns the model with this name, else the one that the configuration names.
 pub(super) fn model(
@@ -43,7 +37,7 @@ pub(super) fn model(
             Ok(())
         }
         keys => Err(format!(
-            "durable conversations do not support {keys}; use the options `--system` and `--tools` for their texts and tools, and `--ignore-unsupported` if the keys are for other programs"
+            "durable conversations do not support {keys}; use the option `--tools` for tools and their rules, and `--ignore-unsupported` if the keys are for other programs"
         )),
     };
     check(unsupported(&settings))?;
@@ -61,10 +55,14 @@ pub(super) fn model(
     let id = table.model.clone().unwrap_or_else(|| name.to_owned());
     let mut table = table.or_measured(&id);
     let client = client(&mut table, &id).map_err(|error| format!("the model `{name}`: {error}"))?;
-    let limits = settings.limits;
+    let system = match &settings.system_file {
+        Some(FilePath(file)) => Some(read(file)?.1),
+        None => settings.system,
+    };
     Ok(Some(Configured {
         table,
-        limits,
+        limits: settings.limits,
+        system,
         client,
     }))
 }

@@ -53,7 +53,7 @@ struct Options {
     #[arg(long)]
     ignore_unsupported: bool,
 
-    /// A file with a text for the system prompt.
+    /// A file with a text for the system prompt. Default: `system` or `system_file` of the configuration.
     #[arg(long, value_name = "FILE")]
     system: Option<PathBuf>,
 
@@ -140,7 +140,9 @@ fn worker(options: &Options) -> Result<Worker, BoxError> {
     let settings = settings.policy(policy);
     let environment = std::env::vars_os().collect();
     let mut worker = Worker::new(settings)?.commands(std::env::current_dir()?, environment);
+    let mut system = None;
     if let Some(model) = model {
+        system = model.system;
         let table = &model.table;
         worker = worker.limits(AgentLimits::configured(&model.limits, table));
         worker = worker.few_shot(&table.examples, table.few_shot())?;
@@ -149,7 +151,10 @@ fn worker(options: &Options) -> Result<Worker, BoxError> {
         }
     }
     if let Some(path) = &options.system {
-        worker = worker.system_text(&read(path)?.1);
+        system = Some(read(path)?.1);
+    }
+    if let Some(text) = &system {
+        worker = worker.system_text(text);
     }
     for key in &options.identity_keys {
         worker = worker.identity_key(key)?;

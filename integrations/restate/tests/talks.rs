@@ -449,7 +449,7 @@ async fn replies_are_repaired_and_limited_as_in_ask() {
     let model = ModelServer::start(scripts.into()).await;
     let mut setting = Setting::new("").await;
     let table = format!(
-        "[limits]\nreminders = 1\n[models.any]\nurl = '{}'\nfew_shot = 1\n\
+        "system = 'Be brief.'\n[limits]\nreminders = 1\n[models.any]\nurl = '{}'\nfew_shot = 1\n\
          [[models.any.examples]]\nquestion = 'Hi!'\nanswer = 'Good morning!'",
         model.url()
     );
@@ -474,6 +474,8 @@ async fn replies_are_repaired_and_limited_as_in_ask() {
     let last = |place: usize| {
         let body = requests[place].json();
         let messages = body["messages"].as_array().unwrap();
+        let system = messages[0]["content"].as_str().unwrap();
+        assert!(system.ends_with("\n\nBe brief."), "{system}");
         assert_eq!(messages[1]["content"], "Hi!");
         messages.last().unwrap()["content"]
             .as_str()
