@@ -144,7 +144,7 @@ pub(crate) fn add_tools(settings: &mut Settings) -> Result<(), AgentErrorKind> {
     Ok(())
 }
 
-/// Returns the tools of a conversation's run, with subagents that are connected to it. Within an interrupted turn, they keep the
+/// Returns the tools of a conversation's run, with subagents that are connected to it. After an interrupted turn, they keep the
 /// settings that the log has: their effects and timeouts follow from their own tools and limits, which may have changed.
 ///
 /// # Errors

@@ -100,21 +100,20 @@ impl Invocation<'_> {
             let request = |stop| model_step::request(model, request, stop);
             let step = context.run(|| stopper.work(request)).name("reply");
             requests += 1;
-            let problem = match stopper.step(step, context.awakeable::<()>()).await? {
-                Ok(reply) => {
+            let (problem, after) = match stopper.step(step, context.awakeable::<()>()).await? {
+                ended @ (Ok(_) | Err(Failed::TooLong)) => {
                     if requests > 1 {
                         context.clear(PROBLEM);
                     }
-                    return Ok(Some(reply));
+                    return Ok(ended.ok());
                 }
-                Err(Failed::TooLong) => return Ok(None),
                 Err(Failed::Cancelled) => {
                     return Err(TerminalError::new_with_code(409, "cancelled"));
                 }
                 Err(Failed::Refused(problem)) => return Err(TerminalError::new(problem)),
-                Err(Failed::Repeated(problem)) => problem,
+                Err(Failed::Repeated { problem, after }) => (problem, after),
             };
-            let Some(delay) = model_step::delay(requests) else {
+            let Some(delay) = model_step::delay(requests, after) else {
                 let problem = format!("{problem}; the model was asked {requests} times");
                 return Err(TerminalError::new(problem));
             };

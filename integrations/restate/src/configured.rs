@@ -73,8 +73,11 @@ fn unsupported(settings: &Settings) -> Vec<String> {
         let [set, default] = [&set, &default].map(|all| all.as_ref().and_then(|all| all.get(key)));
         set != default
     };
-    let keys = UNSUPPORTED.iter().copied().filter(is_set);
-    keys.map(|key| format!("`{key}`")).collect()
+    let mut keys: Vec<&str> = UNSUPPORTED.iter().copied().filter(is_set).collect();
+    if settings.limits.on_no_tool_call.is_some() {
+        keys.push("limits.on_no_tool_call");
+    }
+    keys.iter().map(|key| format!("`{key}`")).collect()
 }
 
 fn unsupported_of_model(name: &str, table: &Model) -> Vec<String> {

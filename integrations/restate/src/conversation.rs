@@ -27,7 +27,7 @@ use crate::question::{AnswerTo, FirstAnswersClient, Kept, Question, QuestionKind
 use crate::record::{self, DEFINITIONS, PROBLEM, QUESTIONS, Record, Stored};
 use crate::worker::{Worker, unix_ms};
 
-/// How long `forget` waits for a reply in progress, which may be one that was killed and is not in progress any more.
+/// How long `forget` waits for a reply in progress.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The difference of clocks that does not matter, and by how much at least the clock of a server is taken to be ahead that
@@ -66,7 +66,7 @@ pub struct RecordPart {
 #[derive(Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Finished {
-    /// The text of the last reply, without its calls.
+    /// The answer, or for `run` the text of the reply without its calls.
     pub text: String,
     /// The results of all calls, in order. Of their outputs and errors, the first 8 MiB; the record has all.
     pub results: Vec<CallResult>,
@@ -154,19 +154,16 @@ impl Conversation {
     /// Removes the conversation and the answers to its questions, unless a reply is in progress.
     #[handler]
     async fn forget(&self, context: SharedObjectContext<'_>) -> Result<(), HandlerError> {
-        let started = context.get::<Json<Definitions>>(DEFINITIONS).await?;
         let conversation = context.object_client::<ConversationClient<'_>>(context.key());
         let cleared = conversation.clear().call();
-        // If the reply was killed, nothing delays the other invocation.
-        if started.is_some() {
-            let clearing = cleared.invocation_handle().await?;
-            let pause = || async {
-                tokio::time::sleep(PAUSE).await;
-                Ok(())
-            };
-            context.run(pause).name("pause").await?;
-            clearing.cancel();
-        }
+        // Without a reply in progress, nothing delays the other invocation.
+        let clearing = cleared.invocation_handle().await?;
+        let pause = || async {
+            tokio::time::sleep(PAUSE).await;
+            Ok(())
+        };
+        context.run(pause).name("pause").await?;
+        clearing.cancel();
         cleared.await.map_err(|_| {
             let problem =
                 "a reply is in progress; cancel its invocation first, or answer its questions";
@@ -263,6 +260,7 @@ impl<'c> Invocation<'c> {
         };
         let journaled = context.run(|| async move { Ok(Json(begin)) }).name("begin");
         let begin = journaled.await?.into_inner();
+        context.set(DEFINITIONS, Json(begin.definitions.clone()));
         // Restate tries again later, so the conversation is not lost.
         worker.definitions().check(&begin.definitions)?;
         let keys = context.get_keys().await?;
@@ -284,7 +282,6 @@ impl<'c> Invocation<'c> {
                 format!("the conversation cannot continue: {error}; nothing was run"),
             )
         })?;
-        context.set(DEFINITIONS, Json(begin.definitions));
         if keys.iter().any(|key| key == PROBLEM) {
             context.clear(PROBLEM);
         }
@@ -397,8 +394,8 @@ impl<'c> Invocation<'c> {
         waiting: &mut Waiting<'c>,
         is_cancelled: bool,
     ) -> Result<bool, TerminalError> {
-        let (context, asked) = (self.context, self.asked);
-        let (mut has_ended, mut starts, mut done) = (false, Vec::new(), Ok(()));
+        let context = self.context;
+        let (mut has_ended, mut starts, mut asks) = (false, Vec::new(), Vec::new());
         while let Some(step) = self.run.next_step() {
             match step {
                 Step::TurnEnd => has_ended = true,
@@ -410,21 +407,18 @@ impl<'c> Invocation<'c> {
                     } else {
                         self.decision(&request).await
                     };
-                    if let Some(decision) = decision {
-                        self.run.decide(request.call, Ok(decision), self.run.at());
-                    } else {
-                        let kind = QuestionKind::Approval;
-                        done = done.and(self.question(waiting, &request, kind).await);
+                    match decision {
+                        Some(decision) => {
+                            self.run.decide(request.call, Ok(decision), self.run.at());
+                        }
+                        None => asks.push((request, QuestionKind::Approval)),
                     }
                 }
                 Step::Recover(request) if is_cancelled => {
                     let reason = Err("the conversation was cancelled".into());
                     self.run.recover(request.call, reason, self.run.at());
                 }
-                Step::Recover(request) => {
-                    let kind = QuestionKind::Recovery;
-                    done = done.and(self.question(waiting, &request, kind).await);
-                }
+                Step::Recover(request) => asks.push((request, QuestionKind::Recovery)),
                 Step::Wait { call, delay } => {
                     let due = self.run.at().saturating_add(delay);
                     waiting.push(self.sleep(delay, Woken::RetryDue(call, due)));
@@ -442,8 +436,8 @@ impl<'c> Invocation<'c> {
         // If this invocation is killed, the record shows which writes have started.
         let writes = starts.iter().any(|start| start.effect == Effect::Write);
         let events = self.run.take_events();
-        let now = has_ended || writes || asked < self.asked;
-        self.record.add(context, events, now);
+        self.record
+            .add(context, events, has_ended || writes || !asks.is_empty());
         let mut called = Vec::new();
         for start in starts {
             let call = start.call;
@@ -453,13 +447,17 @@ impl<'c> Invocation<'c> {
             };
             called.push((call, call::request(self.worker, context, request).call()));
         }
-        // All are requested before the server has started the first one.
+        // All are requested before the server has started the first one, and before a cancellation may arrive.
+        let mut done = Ok(());
         for (call, called) in called {
             if self.run.policy().turn_timeout.is_some() && done.is_ok() {
                 let invocation = called.invocation_handle().await;
                 done = invocation.map(|one| drop(self.running.insert(call, one)));
             }
             waiting.push(Box::pin(called.map(move |end| Woken::Called(call, end))));
+        }
+        for (request, kind) in asks {
+            done = done.and(self.question(waiting, &request, kind).await);
         }
         done.map(|()| has_ended)
     }

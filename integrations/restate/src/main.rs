@@ -135,6 +135,7 @@ fn worker(options: &Options) -> Result<Worker, BoxError> {
     let model = configured::model(config, name, options.ignore_unsupported)?;
     if let Some(model) = &model {
         policy.unclosed = model.table.unclosed.unwrap_or(policy.unclosed);
+        policy.concurrent = model.limits.concurrent.unwrap_or(policy.concurrent);
         settings = settings.dialect(model.table.conversation());
     }
     let settings = settings.policy(policy);

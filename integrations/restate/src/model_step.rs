@@ -33,8 +33,11 @@ pub(crate) enum Failed {
     TooLong,
     /// The same request cannot succeed later.
     Refused(String),
-    /// It may.
-    Repeated(String),
+    /// It may, after the time that the server states.
+    Repeated {
+        problem: String,
+        after: Option<Duration>,
+    },
 }
 
 /// Requests a reply and reads it to its end.
@@ -47,7 +50,12 @@ pub(crate) async fn request(
     stop: CancellationToken,
 ) -> Result<WholeReply, Failed> {
     let reading = stop.run_until_cancelled(read(model.reply(request)));
-    reading.await.unwrap_or(Err(Failed::Cancelled))
+    let read = reading.await.unwrap_or(Err(Failed::Cancelled));
+    // A replay is cancelled before it reads the reply.
+    if stop.is_cancelled() {
+        return Err(Failed::Cancelled);
+    }
+    read
 }
 
 async fn read(mut reply: ModelReply) -> Result<WholeReply, Failed> {
@@ -72,8 +80,10 @@ async fn read(mut reply: ModelReply) -> Result<WholeReply, Failed> {
             return Err(Failed::Refused(problem));
         }
     }
-    let problem = "the reply of the model has no end";
-    Err(Failed::Repeated(problem.to_owned()))
+    Err(Failed::Repeated {
+        problem: "the reply of the model has no end".to_owned(),
+        after: None,
+    })
 }
 
 fn classified(error: &ModelError) -> Failed {
@@ -82,12 +92,18 @@ fn classified(error: &ModelError) -> Failed {
         ModelErrorKind::Refused => {
             Failed::Refused(format!("the model refused the request: {error}"))
         }
-        _ => Failed::Repeated(error.to_string()),
+        _ => Failed::Repeated {
+            problem: error.to_string(),
+            after: error.retry_after,
+        },
     }
 }
 
-/// Returns the delay before a failed request is repeated, given the number of requests so far: eight times, over some three minutes.
-pub(crate) fn delay(requests: u32) -> Option<Duration> {
-    let seconds = 1 << requests.checked_sub(1)?.min(6);
-    (requests < 9).then(|| Duration::from_secs(seconds.min(60)))
+/// Returns the delay before a failed request is repeated, given the number of requests so far and what the server states: eight
+/// times, over some three minutes or more.
+pub(crate) fn delay(requests: u32, after: Option<Duration>) -> Option<Duration> {
+    const LONGEST: Duration = Duration::from_mins(1);
+    let own = Duration::from_secs(1 << requests.checked_sub(1)?.min(6));
+    let delay = after.map_or(own, |after| after.max(own));
+    (requests < 9).then_some(delay.min(LONGEST))
 }

@@ -344,6 +344,11 @@ fn conversation_options() -> ServiceOptions {
         .idempotency_retention(RETENTION)
         .journal_retention(Duration::ZERO)
         .enable_lazy_state(true)
+        // While a model is silent, nothing else completes. An invocation that was suspended meanwhile would wait forever.
+        .handler(
+            "ask",
+            HandlerOptions::new().inactivity_timeout(REPLY.saturating_add(MARGIN)),
+        )
         .handler("clear", unkept.clone().ingress_private(true));
     let readers = ["status", "answer", "record", "record_part", "forget"];
     readers.iter().fold(options, |options, name| {

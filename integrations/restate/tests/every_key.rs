@@ -78,6 +78,10 @@ fn unsupported_keys_are_refused() {
     for (key, tables) in [
         ("`mcp`", "[mcp.servers.files]\ncommand = 'none'\n"),
         ("`agents`", "[agents.one]\nsystem = 'Be one.'\n"),
+        (
+            "`limits.on_no_tool_call`",
+            "[limits]\non_no_tool_call = 'remind'\n",
+        ),
         ("`builtin`", "[builtin]\ndirectory = '.'\n"),
     ] {
         let tables = format!("{model}{tables}");

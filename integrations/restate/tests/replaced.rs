@@ -18,7 +18,10 @@ async fn every_change_of_a_worker_is_a_problem() {
     let mut setting = Setting::new("").await;
     let url = "url = 'http://127.0.0.1:1/v1'";
     let tables = format!(
-        "[models.one]\n{url}\n[models.two]\n{url}\n[models.emoji]\n{url}\nmodel = 'one'\nsyntax = 'emoji'"
+        "[models.one]\n{url}\n[models.two]\n{url}\n[models.emoji]\n{url}\nmodel = 'one'\nsyntax = 'emoji'\n\
+         [models.examples]\n{url}\nmodel = 'one'\nfew_shot = 1\n\
+         [[models.examples.examples]]\nquestion = 'Hi!'\nanswer = 'Hello!'\n\
+         [models.short]\n{url}\nmodel = 'one'\nmax_tokens = 9"
     );
     let options = configured(setting.directory.path(), &tables, "");
     let model = |name| [&*options[0], &*options[1], "--model", name];
@@ -33,7 +36,7 @@ async fn every_change_of_a_worker_is_a_problem() {
     let system = setting.directory.path().join("system.txt");
     std::fs::write(&system, "Be brief.").unwrap();
     let system = ["--system", system.to_str().unwrap()];
-    let table: [(&str, &str, &[&str], &str); 7] = [
+    let table: [(&str, &str, &[&str], &str); 10] = [
         (">> written", ">> elsewhere", &[], tool),
         ("{directory:tools}", "{directory:current}", &[], tool),
         (
@@ -51,6 +54,9 @@ async fn every_change_of_a_worker_is_a_problem() {
         ("", "", &["--model", "emoji"], others),
         ("", "", &system, others),
         ("", "", &["--model", "two"], others),
+        ("", "", &["--yes"], others),
+        ("", "", &["--model", "examples"], others),
+        ("", "", &["--model", "short"], others),
     ];
     for (old, new, options, problem) in table {
         setting.write_tools(&TOOLS.replacen(old, new, 1));
