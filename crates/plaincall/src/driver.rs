@@ -58,7 +58,7 @@ pub(crate) enum Message {
     /// Requests the results of the last turn.
     Collect(oneshot::Sender<TurnResults>),
     /// The turn was dropped before it returned its results.
-    Abandon,
+    Abandon(Vec<ReplyItem<'static>>),
     Cancel,
     /// Requests a reply when all earlier messages were handled and the backlog of the log is small.
     CatchUp(oneshot::Sender<()>),
@@ -122,6 +122,7 @@ enum Done {
 
 impl Driver {
     pub(crate) fn new(config: DriverConfig, mut run_state: RunState) -> Self {
+        run_state.has_gate = config.gate.is_some();
         run_state.jitter = u32::try_from(RandomState::new().hash_one(0) >> 32).unwrap_or_default();
         Self {
             config,
@@ -246,9 +247,9 @@ impl Driver {
                 // The sender is dropped, so the receiver gets an error.
                 None => {}
             },
-            Message::Abandon => {
+            Message::Abandon(items) => {
                 self.cancel("the turn was dropped");
-                self.apply(RunEvent::reply_end(Stop::Broken, None), Vec::new());
+                self.apply(RunEvent::reply_end(Stop::Broken, None), items);
             }
             Message::Cancel => self.cancel("the run was cancelled"),
             Message::CatchUp(reply) => self.catching_up.push(reply),
@@ -276,7 +277,7 @@ impl Driver {
                 return;
             };
             match command {
-                Command::Ask { request, must_ask } => self.ask(request, must_ask),
+                Command::Ask { request, .. } => self.ask(request),
                 Command::Recover(request) => self.recover(request),
                 Command::Start(call) => self.start(call),
                 Command::Stop(call) => {

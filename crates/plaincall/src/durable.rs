@@ -72,7 +72,7 @@ pub enum Step {
         /// The delay.
         delay: Duration,
     },
-    /// Stop waiting for a decision about the call with this index, or for its delay: it has ended.
+    /// Stop waiting for an answer about the call with this index, or for its delay: it has ended.
     Forget(u32),
     /// Ask a person about the outcome of the interrupted call, then call [`DurableRun::recover`].
     Recover(Box<Request>),
@@ -110,7 +110,7 @@ impl DurableRun {
 
     /// Records the calls of examples. See [`Run::observe_examples`](crate::Run::observe_examples).
     pub fn observe_examples(&mut self, calls: Arc<[ShownCall]>, at: Duration) {
-        if self.received.guard.is_some() {
+        if self.received.detector.is_some() {
             self.apply(RunEvent::Examples(ShownExamples { calls, at }), at);
         }
     }
@@ -156,8 +156,8 @@ impl DurableRun {
     }
 
     /// Returns the index in the run of a call, given its [index](plaincall_call::ToolCall::index) among those of replies.
-    pub fn call_of(&self, item_index: usize) -> u32 {
-        self.run_state.written_call(item_index).get()
+    pub fn call_of(&self, item_index: usize) -> Option<u32> {
+        self.run_state.call_of(item_index).map(CallIndex::get)
     }
 
     /// Answers a [`Step::Ask`].
@@ -193,12 +193,13 @@ impl DurableRun {
     }
 
     /// Cancels all calls of the turn. `reason` is the start of a sentence that continues with "before the call was started".
+    /// The turn stays open until each [`Step::Recover`] is answered.
     pub fn cancel(&mut self, reason: &str, at: Duration) {
         self.apply(RunEvent::cancel(None, reason), at);
     }
 
     /// Cancels all calls, because the turn reached the [time limit](crate::Policy::turn_timeout) of the policy.
-    /// No effect if it already did.
+    /// No effect if it already did, or is over. The turn stays open until each [`Step::Recover`] is answered.
     pub fn time_out(&mut self, at: Duration) {
         let at = self.pass(at);
         self.run_state.time_out(at);

@@ -16,9 +16,9 @@ use crate::whole_results::WholeResults;
 #[derive(Debug)]
 pub struct Received {
     /// Finds the parts of untrusted texts from which calls could be copied. `None` if echoes are not held.
-    pub(crate) guard: Option<EchoGuard>,
+    pub(crate) detector: Option<EchoGuard>,
     /// The untrusted texts. `None` if echoes are not held.
-    pub(crate) texts: Option<SharedGuard>,
+    pub(crate) guard: Option<SharedGuard>,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) whole_results: Arc<WholeResults>,
 }
@@ -27,16 +27,16 @@ impl Received {
     /// Returns whether an untrusted text mentions a call with this name. The model must not be asked to write such a call again
     /// (`spec/repair.md` 7). Always `false` if the policy ignores echoes.
     pub fn is_mentioned(&self, name: &str) -> bool {
-        let texts = self.texts.as_ref();
-        texts.is_some_and(|guard| guard.lock().mentions(name).is_some())
+        let guard = self.guard.as_ref();
+        guard.is_some_and(|guard| guard.lock().mentions(name).is_some())
     }
 
     /// Returns whether an untrusted text mentions something in a reply that looks like a call (`spec/repair.md` 7). Always
     /// `false` if the policy ignores echoes.
     pub fn is_quotation(&self, reply: &str) -> bool {
         let names = self.toolbox.iter().map(Tool::name);
-        let texts = self.texts.as_ref();
-        texts.is_some_and(|guard| guard.lock().mentions_in(reply, names).is_some())
+        let guard = self.guard.as_ref();
+        guard.is_some_and(|guard| guard.lock().mentions_in(reply, names).is_some())
     }
 
     /// Truncates a complete result, from an event or a log, for the model (`spec/running.md`, "Long results"). The results of a
@@ -53,8 +53,8 @@ impl Received {
 
     /// Returns the event for an untrusted text; `None` if echoes are not held.
     pub(crate) fn untrusted(&self, name: &str, text: &Untrusted<'_>) -> Option<RunEvent> {
-        let guard = self.guard.as_ref()?;
-        let text = guard.relevant_part(text).map(Untrusted::into_owned);
+        let detector = self.detector.as_ref()?;
+        let text = detector.relevant_part(text).map(Untrusted::into_owned);
         Some(RunEvent::Untrusted(UntrustedText::new(name, text)))
     }
 }

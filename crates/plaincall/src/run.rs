@@ -152,7 +152,7 @@ impl Run {
     /// them is held as long as the conversation does not contain all its values: the messages of the user, the untrusted texts
     /// after this and the results count (`spec/prompt.md` 3.3).
     pub fn observe_examples(&mut self, calls: Arc<[ShownCall]>) {
-        if self.received.guard.is_some() {
+        if self.received.detector.is_some() {
             let at = Duration::ZERO;
             self.record(RunEvent::Examples(ShownExamples { calls, at }));
         }
@@ -448,7 +448,7 @@ impl RunBuilder {
         let resumed = replayed.as_mut().and_then(|all| all.last_turn.take());
         let text_is_needed = AtomicBool::new(self.log.is_some() || !listeners.is_empty());
         let shared = Arc::new(RunContext {
-            guard: received.guard.clone(),
+            guard: received.detector.clone(),
             directory,
             current_directory: current_directory.unwrap_or_default(),
             environment: self.environment,
@@ -517,8 +517,8 @@ impl RunParts {
         Ok(Self {
             definitions: definitions(toolbox, guard.as_ref(), history),
             received: Received {
-                guard,
-                texts: untrusted.as_ref().map(|texts| texts.guard.clone()),
+                detector: guard,
+                guard: untrusted.as_ref().map(|texts| texts.guard.clone()),
                 toolbox: Arc::clone(toolbox),
                 whole_results: WholeResults::new(policy.result_limit, can_read_on).into(),
             },

@@ -115,6 +115,8 @@ pub(crate) struct RunState {
     is_live: bool,
     /// The calls that ended in the log that is replayed, by index.
     recorded: HashMap<u32, Recorded>,
+    /// Whether there is a gate, or an engine that asks people.
+    pub(crate) has_gate: bool,
     /// Whether events are needed.
     pub(crate) is_observed: bool,
     pub(crate) events: Vec<RunEvent>,
@@ -407,9 +409,13 @@ impl RunState {
     }
 
     /// Returns the call with this index among the calls of replies.
-    pub(crate) fn written_call(&self, place: usize) -> CallIndex {
-        let none = CallIndex::new(u32::MAX);
-        self.written.get(place).copied().unwrap_or(none)
+    /// Returns the call that is this one of those of replies.
+    pub(crate) fn call_of(&self, place: usize) -> Option<CallIndex> {
+        self.written.get(place).copied()
+    }
+
+    fn written_call(&self, place: usize) -> CallIndex {
+        self.call_of(place).unwrap_or(CallIndex::new(u32::MAX))
     }
 
     fn submit(&mut self, mut appeared: Appeared) {

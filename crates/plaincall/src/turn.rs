@@ -80,9 +80,24 @@ impl Run {
         }
     }
 
+    /// Cancels a turn, and ends its reply if it is open, as a replay does.
+    fn abandon(&mut self, is_open: bool) {
+        let mut items = Vec::new();
+        if is_open {
+            items = self.reader.finish(Stop::Broken).items;
+        }
+        for item in &items {
+            if let ReplyItem::CallStart(_) = item {
+                self.written.push(self.appeared);
+                self.appeared = self.appeared.saturating_add(1);
+            }
+        }
+        self.send(Message::Abandon(items));
+    }
+
     fn begin(&mut self, calls: Option<u32>) -> Turn<'_> {
-        if self.resumed.take().is_some_and(|last| !last.has_ended) {
-            self.send(Message::Abandon);
+        if let Some(last) = self.resumed.take().filter(|last| !last.has_ended) {
+            self.abandon(last.stop.is_none());
         }
         self.reader.begin_reply();
         let (turn, at) = (0, Duration::ZERO);
@@ -289,7 +304,7 @@ impl Stream for Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.run.send(Message::Abandon);
+            self.run.abandon(self.stop.is_none());
         }
     }
 }

@@ -338,7 +338,7 @@ impl<'c> Invocation<'c> {
             .turn(&reply.text, reply.stop, reply.usage, calls, at);
         let mut read = ReadReply::default();
         for item in &items {
-            read.item(item, |call| self.run.call_of(call));
+            read.item(item, |call| self.run.call_of(call).unwrap_or(u32::MAX));
         }
         let mut cancelled = None;
         loop {

@@ -118,7 +118,7 @@ impl Engine<'_> {
         let items = (self.run).turn(&written, finish.stop, None, calls, self.at);
         let mut read = ReadReply::default();
         for item in &items {
-            read.item(item, |call| self.run.call_of(call));
+            read.item(item, |call| self.run.call_of(call).unwrap_or(u32::MAX));
         }
         let results = self.carry_out().await;
         for result in &results {

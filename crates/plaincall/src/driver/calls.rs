@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Done, Driver, Panicked};
 use crate::attempt::{Attempt, Ended};
 use crate::context::Context;
-use crate::gate::{Decision, ReadOnly, Recovery};
+use crate::gate::Recovery;
 use crate::replay::Replayed;
 use crate::request::Request;
 
@@ -29,19 +29,13 @@ impl Driver {
             .resume(replayed, cancels, self.begun.elapsed());
     }
 
-    pub(super) fn ask(&mut self, request: Box<Request>, must_ask: bool) {
-        let call = CallIndex::new(request.call);
+    pub(super) fn ask(&mut self, request: Box<Request>) {
+        // Without a gate, the state decides.
         if let Some(gate) = self.config.gate.clone() {
+            let call = CallIndex::new(request.call);
             let deciding = async move { Done::Decided(gate.decide(&request).await) };
-            return self.wait_for(call, deciding, |panic| Done::Decided(Err(panic.into())));
+            self.wait_for(call, deciding, |panic| Done::Decided(Err(panic.into())));
         }
-        let decision = if must_ask && request.held.is_none() {
-            Decision::deny("a rule requires approval for this call, and no one can be asked")
-        } else {
-            ReadOnly::decision(&request)
-        };
-        self.run_state
-            .decide(call, Ok(decision), self.begun.elapsed());
     }
 
     /// Asks the gate about the outcome of an interrupted call of a tool that writes.
@@ -135,9 +129,12 @@ impl Driver {
         let Some((call, panicked)) = self.doing.remove(&id) else {
             return;
         };
-        self.waiting.remove(&call);
+        let is_answer = self.waiting.remove(&call).is_some();
         let now = self.begun.elapsed();
-        // The state ignores a task that was aborted: its call has ended.
+        // The runtime shuts down, which is no answer. Of a call that has ended, the state ignores it.
+        if is_answer && joined.as_ref().is_err_and(JoinError::is_cancelled) {
+            return;
+        }
         match joined.map_or_else(|error| panicked(panic_text(error)), |(_, done)| done) {
             Done::ToolEnded(ended) => self.tool_ended(call, ended),
             Done::ToolPanicked(message) => {

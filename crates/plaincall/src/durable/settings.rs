@@ -140,6 +140,10 @@ impl DurableSettings {
     /// Returns an error if the dialect is invalid, or if the events do not follow from these settings.
     pub fn resume(&self, history: &[RunEvent]) -> Result<DurableRun, RunError> {
         let (mut run, replayed) = self.restore(history)?;
+        let mut items = Vec::new();
+        if run.run_state.is_open() {
+            items = run.reader.finish(Stop::Broken).items;
+        }
         let (at, state) = (run.at, &mut run.run_state);
         let has_unended = state.is_open() || state.has_unended();
         if has_unended || !replayed.pending.is_empty() {
@@ -147,7 +151,7 @@ impl DurableSettings {
         }
         if has_unended {
             state.end_all_as_unknown(at);
-            state.apply(RunEvent::reply_end(Stop::Broken, None), Vec::new(), at);
+            state.apply(RunEvent::reply_end(Stop::Broken, None), items, at);
             state.commands.clear();
         }
         Ok(run)
@@ -163,6 +167,7 @@ impl DurableSettings {
         for event in parts.definitions {
             parts.run_state.apply(event, Vec::new(), replayed.at);
         }
+        parts.run_state.has_gate = true;
         let run = DurableRun {
             run_state: parts.run_state,
             reader: parts.reader,

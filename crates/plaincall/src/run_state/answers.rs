@@ -11,7 +11,7 @@ use crate::attempt::Ended;
 use crate::call_arguments::{ArgumentTexts, bind_pairs};
 use crate::context::DependencyResult;
 use crate::event::{Admission, AdmittedBy, AwaitingApproval, BackOff, CallRef, Cancel, RunEvent};
-use crate::gate::{Decision, Recovery};
+use crate::gate::{Decision, ReadOnly, Recovery};
 use crate::request::Request;
 use crate::result::{CallResult, Status};
 use crate::rules::Verdict;
@@ -25,7 +25,7 @@ impl RunState {
         decision: Result<Decision, BoxError>,
         at: Duration,
     ) {
-        let event = self.decided(call, decision);
+        let event = self.answer_event(call, decision);
         self.decided.push_back(event);
         self.settle(at);
     }
@@ -147,8 +147,11 @@ impl RunState {
         }
     }
 
-    /// Retries a call whose delay is over.
+    /// Retries a call whose delay is over. No effect on others: they run, or a person decides about them.
     pub(crate) fn retry(&mut self, call: CallIndex, at: Duration) {
+        if self.state(call) != Some(State::BackOff) || self.is_aside(call) {
+            return;
+        }
         self.apply(RunEvent::Retry(self.about(call, at)), Vec::new(), at);
     }
 
@@ -178,6 +181,9 @@ impl RunState {
     pub(crate) fn end_all_as_unknown(&mut self, at: Duration) {
         for (call, error) in std::mem::take(&mut self.unknown) {
             self.end_as_unknown(call, error.as_ref(), at);
+        }
+        if self.plan.counts().back_off == 0 {
+            return;
         }
         for call in self.unended() {
             if self.is_aside(call) {
@@ -220,8 +226,8 @@ impl RunState {
         }
     }
 
-    /// Decides about a call that is ready: by a rule or an earlier approval of all calls of the tool. Otherwise the gate is
-    /// asked.
+    /// Decides about a call that is ready: by a rule, an earlier approval of all calls of the tool, or without a gate. Otherwise
+    /// the gate is asked.
     pub(super) fn ask(&mut self, call: CallIndex, at: Duration) {
         let Some(request) = self.request(call) else {
             return;
@@ -236,10 +242,20 @@ impl RunState {
             }
             Some(Verdict::Allow) if !is_held => AdmittedBy::Rule,
             _ if !must_ask && !is_held && self.always.contains(&request.name) => AdmittedBy::Always,
-            _ => {
+            _ if self.has_gate => {
                 self.wait_for_answer(call, at);
                 let request = Box::new(request);
                 return (self.commands).push_back(Command::Ask { request, must_ask });
+            }
+            _ => {
+                let decision = if must_ask && !is_held {
+                    let reason = "a rule requires approval for this call, and no one can be asked";
+                    Decision::deny(reason)
+                } else {
+                    ReadOnly::decision(&request)
+                };
+                let event = self.answer_event(call, Ok(decision));
+                return self.decided.push_back(event);
             }
         };
         let event = RunEvent::Admitted(self.admission(call, by));
@@ -295,7 +311,7 @@ impl RunState {
     }
 
     /// Returns what follows from the answer of a gate.
-    fn decided(&self, call: CallIndex, decision: Result<Decision, BoxError>) -> RunEvent {
+    fn answer_event(&self, call: CallIndex, decision: Result<Decision, BoxError>) -> RunEvent {
         let mut admission = self.admission(call, AdmittedBy::Gate);
         let denied = match decision {
             Ok(Decision::Allow) => None,

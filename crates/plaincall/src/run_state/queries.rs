@@ -145,6 +145,9 @@ impl RunState {
 
     /// Returns the calls that have not ended.
     pub(crate) fn unended(&self) -> Vec<CallIndex> {
+        if !self.has_unended() {
+            return Vec::new();
+        }
         let calls = self.calls.iter().zip(0..);
         let unended = calls.filter(|(call, _)| call.result.is_none());
         unended.map(|(_, place)| CallIndex::new(place)).collect()
