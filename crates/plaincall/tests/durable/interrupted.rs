@@ -345,6 +345,9 @@ fn one_interrupted_write_frees_only_its_own_slot() {
     };
     assert_eq!(carry_out(&mut run), [0, 1]);
     run.interrupt(1, Duration::ZERO);
+    // A stale retry starts neither a running write nor an interrupted one.
+    run.retry(0, Duration::ZERO);
+    run.retry(1, Duration::ZERO);
     assert_eq!(carry_out(&mut run), [0, 1, 2]);
     // It comes too late.
     run.interrupt(1, Duration::ZERO);

@@ -496,3 +496,30 @@ async fn long_results_are_cut_for_the_model_alone() {
         }
     }
 }
+
+/// Without a gate, a call that a rule allows does not overtake one before it, however the reply arrives.
+#[tokio::test]
+async fn calls_without_a_gate_start_in_order() {
+    let calls = ["a", "b"].map(|name| format!("!!!GADGET_START:{name}\n!!!GADGET_END\n"));
+    let tool = |name| Tool::new(name, |(): (), _| async { Ok(String::new()) }).effect(Effect::Read);
+    for chunks in [vec![calls.concat()], calls.to_vec()] {
+        let mut run = Run::builder(Toolbox::new([tool("a"), tool("b")]).unwrap())
+            .policy(Policy::default().concurrent(1))
+            .rules(Rules::new([Rule::allow(["b"])]))
+            .build()
+            .unwrap();
+        let mut events = run.events();
+        let mut turn = run.turn();
+        for chunk in chunks {
+            turn.feed(chunk);
+        }
+        turn.finish(Stop::Natural).await;
+        let mut started = Vec::new();
+        while let Some(event) = events.try_next() {
+            if let RunEvent::Start(start) = event {
+                started.push(start.call);
+            }
+        }
+        assert_eq!(started, [0, 1]);
+    }
+}
