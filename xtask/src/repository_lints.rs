@@ -24,7 +24,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("config", 4_300),
     ("gateway", 16_750),
     ("http", 970),
-    ("plaincall", 13_810),
+    ("plaincall", 13_850),
     ("plan", 2_550),
     ("probe", 4_580),
     ("report", 2_265),
