@@ -131,7 +131,7 @@ impl Driver {
         };
         let is_answer = self.waiting.remove(&call).is_some();
         let now = self.begun.elapsed();
-        // The runtime shuts down: nobody has answered. Of a call that has ended, the state ignores it.
+        // The runtime shuts down, which does not count as an answer. Of a call that has ended, the state ignores it.
         if is_answer && joined.as_ref().is_err_and(|error| !error.is_panic()) {
             return;
         }
