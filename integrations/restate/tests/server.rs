@@ -109,6 +109,8 @@ impl Server {
             // Tests do not wait for long delays, and spread streams over all workers.
             ("RESTATE_DEFAULT_RETRY_POLICY__INITIAL_INTERVAL", "50ms"),
             ("RESTATE_DEFAULT_RETRY_POLICY__MAX_INTERVAL", "500ms"),
+            // What waits is suspended soon, and continues.
+            ("RESTATE_WORKER__INVOKER__INACTIVITY_TIMEOUT", "1s"),
             // Workers set their own limit.
             ("RESTATE_DEFAULT_RETRY_POLICY__MAX_ATTEMPTS", "3"),
             (

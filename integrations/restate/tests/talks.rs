@@ -428,6 +428,24 @@ async fn the_status_shows_a_failing_model_and_a_request_to_it_is_cancelled() {
 }
 
 /// Half an answer is none, and a call that fails again and again ends a question.
+/// The server suspends what is silent for longer, but no request to a model.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_silent_model_does_not_suspend_its_conversation() {
+    let mut slow = Script::stream(&["Hello."], "stop");
+    slow.head.as_mut().unwrap().after = Duration::from_secs(4);
+    let model = ModelServer::start(vec![slow]).await;
+    let mut setting = Setting::new("").await;
+    let table = format!("[models.any]\nurl = '{}'", model.url());
+    let options = configured(setting.directory.path(), &table, "any");
+    setting.restart_program(&options.each_ref().map(String::as_str));
+    setting.api().register(setting.port).await;
+    let message = json!({ "message": "Hello?" });
+    let (status, text) = setting.api().call("talk", "ask", &message).await;
+    assert!(status == 200 && text.contains("Hello."), "{status} {text}");
+    assert_eq!(model.seen().requests.len(), 1);
+}
+
 /// The agent loop of `plaincall ask`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
