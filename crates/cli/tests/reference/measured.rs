@@ -88,7 +88,8 @@ pub(super) fn page(results: &[(String, SharedResult)]) -> String {
             Verdict::Json { .. } => "keep JSON in the prompt".to_owned(),
             _ => "no task solved with calls".to_owned(),
         };
-        let mut settings = format!("{} repetitions", result.repetitions);
+        let plural = if result.repetitions == 1 { "" } else { "s" };
+        let mut settings = format!("{} repetition{plural}", result.repetitions);
         if !result.is_complete {
             settings.push_str(", not complete");
         }
