@@ -155,7 +155,7 @@ impl DurableRun {
         all
     }
 
-    /// Returns the index in the run of a call, given its [index](plaincall_call::ToolCall::index) among those of replies.
+    /// Returns the index in the run of a call, given its index among those of replies.
     pub fn call_of(&self, item_index: usize) -> Option<u32> {
         self.run_state.call_of(item_index).map(CallIndex::get)
     }
