@@ -36,10 +36,10 @@ const SHORTER_BY: u64 = 4;
 
 /// The agent loop of a conversation.
 ///
-/// A question begins with [`ask`](Self::ask), or with [`resume`](Self::resume) without new words. Then, until there is an answer or
-/// an error: [`begin_turn`](Self::begin_turn) and [`request`](Self::request), and with the reply and its results
-/// [`add_turn`](Self::add_turn) and [`evaluate`](Self::evaluate). After each, carry out the
-/// [effects](Self::take_effects), also after an error.
+/// A question begins with [`begin_untimed`](Self::begin_untimed) and [`add_question`](Self::add_question), or with
+/// [`resume`](Self::resume) without new words. Then, until there is an answer or an error: [`begin_turn`](Self::begin_turn) and
+/// [`request`](Self::request), and with the reply and its results [`add_turn`](Self::add_turn) and [`evaluate`](Self::evaluate).
+/// After each, carry out the [effects](Self::take_effects), also after an error.
 #[derive(Debug)]
 pub struct AgentLoop {
     pub(crate) tools: Toolbox,
