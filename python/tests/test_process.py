@@ -190,14 +190,16 @@ def test_long_texts_release_the_lock() -> None:
     while seconds < 0.3:
         text *= 2
         counted, seconds = counted_during(lambda text=text: pc.near_misses(text, dialect))  # type: ignore[misc]
-    assert counted > 30 * seconds, (counted, seconds)
-    # With the lock, the other thread runs once or twice.
+    released = counted / seconds
+    # With the lock, the other thread runs once or twice, unless the system lets the work wait before it begins.
     data = bytes(1 << 20)
-    counted, seconds = 0, 0.0
+    seconds = 0.0
     while seconds < 0.3:
         data *= 2
-        counted, seconds = counted_during(lambda data=data: data.count(b"ab"))  # type: ignore[misc]
-    assert counted < 30 * seconds, (counted, seconds)
+        _, seconds = counted_during(lambda data=data: data.count(b"ab"))  # type: ignore[misc]
+    tries = [counted_during(lambda: data.count(b"ab")) for _ in range(5)]
+    held = min(counted / seconds for counted, seconds in tries)
+    assert released > 3 * held, (released, held)
 
 
 def test_a_forked_process_works() -> None:
