@@ -61,11 +61,7 @@ const FILES: &[(&str, &str)] = &[
 #[test]
 fn scenarios() {
     expect_panics();
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let mut count = 0;
     let mut playing = Vec::new();
     for (file, text) in FILES {
@@ -104,11 +100,7 @@ fn scenarios() {
 #[test]
 fn every_driver() {
     expect_panics();
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let mut counts = [0; 2];
     let mut failed = Vec::new();
     for (file, text) in FILES {
@@ -147,6 +139,11 @@ fn every_driver() {
         failed.join("\n")
     );
     assert!(counts >= [220, 190], "{counts:?}");
+}
+
+fn runtime() -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all().build().unwrap()
 }
 
 /// Silences the panics of tools and gates that are part of a scenario.

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::scenarios::agents::{agent, limits, model, policy, rules};
 use crate::scenarios::neutral::{fits, spelled, with_ids};
+use crate::scenarios::play::{check_described, described};
 use crate::scenarios::scenario::{Reply, Scenario, Step};
 use crate::scenarios::scripts::script;
 use crate::scenarios::shared_state::SharedState;
@@ -177,12 +178,7 @@ impl Engine<'_> {
             }
         }
         results.sort_by_key(|result| result.call);
-        self.calls.extend(results.iter().map(|result| {
-            let texts = [&result.error, &result.output, &result.note];
-            let texts: Vec<&str> = texts.into_iter().flatten().map(|text| &**text).collect();
-            let status = result.status.as_str();
-            format!("{} {status}: {}", result.name, texts.join("; "))
-        }));
+        self.calls.extend(results.iter().map(described));
     }
 }
 
@@ -220,10 +216,7 @@ pub(crate) async fn play_durable(scenario: &Scenario, syntax: &str) -> bool {
         .policy(policy(&scenario.policy))
         .rules(rules(&scenario.rules));
     let tools = agent.tools().clone();
-    for (path, text) in &scenario.files {
-        let text = spelled(text, &dialect, &all);
-        shared.files.lock().unwrap().insert(path.clone(), text);
-    }
+    shared.fill(&scenario.files, |text| spelled(text, &dialect, &all));
     let limits = limits(&scenario.limits);
     let mut engine = Engine {
         run: settings.start(settings.begin(json!({}))).unwrap(),
@@ -264,7 +257,7 @@ pub(crate) async fn play_durable(scenario: &Scenario, syntax: &str) -> bool {
         let found = std::mem::take(&mut engine.messages);
         assert!(is_same(&step.program_messages, &found), "{found:#?}");
         assert_eq!(std::mem::take(&mut engine.shortened), step.shortened);
-        check_calls(step, &std::mem::take(&mut engine.calls));
+        check_described(&step.calls, &std::mem::take(&mut engine.calls));
     }
     true
 }
@@ -282,16 +275,6 @@ fn check(step: &Step, ended: &Result<String, AgentError>, answer: &str) {
     }
 }
 
-fn check_calls(step: &Step, found: &[String]) {
-    let mut both = found.iter().zip(&step.calls);
-    let is_same = found.len() == step.calls.len()
-        && both.all(|(found, expected)| {
-            let (head, part) = expected.split_once(": ").unwrap_or((expected, ""));
-            found.starts_with(&format!("{head}: ")) && found.contains(part)
-        });
-    assert!(is_same, "calls: {found:#?}");
-}
-
 /// Plays the only question of a scenario as the task of a subagent.
 pub(crate) async fn play_subagent(scenario: &Scenario, syntax: &str) -> bool {
     let [step] = &*scenario.step else {
@@ -307,10 +290,7 @@ pub(crate) async fn play_subagent(scenario: &Scenario, syntax: &str) -> bool {
     let (own, _) = agent(scenario, syntax, &server, &shared, &all);
     let talk = own.conversation().unwrap();
     let dialect = talk.dialect().clone();
-    for (path, text) in &scenario.files {
-        let text = spelled(text, &dialect, &all);
-        shared.files.lock().unwrap().insert(path.clone(), text);
-    }
+    shared.fill(&scenario.files, |text| spelled(text, &dialect, &all));
     let spell = |text: &str| spelled(text, &dialect, own.tools());
     let scripts = step.replies.iter().map(|reply| script(reply, spell).0);
     server.play(scripts.collect::<Vec<_>>());

@@ -67,10 +67,7 @@ pub(crate) async fn play(scenario: &Scenario, syntax: &str) {
     let (agent, models) = agent(scenario, syntax, &server, &shared, &all);
     let tools = agent.tools().clone();
     let talk = agent.conversation().unwrap();
-    for (path, text) in &scenario.files {
-        let text = spelled(text, talk.dialect(), &all);
-        shared.files.lock().unwrap().insert(path.clone(), text);
-    }
+    shared.fill(&scenario.files, |text| spelled(text, talk.dialect(), &all));
     let mut played = Played {
         shared,
         server,
@@ -363,27 +360,15 @@ impl Played {
         let found: Vec<String> = new
             .into_iter()
             .map(|result| {
-                let texts = [&result.error, &result.output, &result.note];
-                let texts: Vec<&str> = texts.into_iter().flatten().map(|text| &**text).collect();
                 let depth = successors(Some(result.call), |call| self.parents.get(call).copied());
                 let nested = "> ".repeat(depth.count() - 1);
-                format!(
-                    "{nested}{} {}: {}",
-                    result.name,
-                    result.status.as_str(),
-                    texts.join("; ")
-                )
+                format!("{nested}{}", described(result))
             })
             .collect();
         if is_dropped && step.calls.is_empty() {
             return;
         }
-        let is_same = found.len() == step.calls.len()
-            && found.iter().zip(&step.calls).all(|(found, expected)| {
-                let (head, part) = expected.split_once(": ").unwrap_or((expected, ""));
-                found.starts_with(&format!("{head}: ")) && found.contains(part)
-            });
-        assert!(is_same, "calls: {found:#?}");
+        check_described(&step.calls, &found);
     }
 
     /// Checks the requests since the last check.
@@ -516,6 +501,24 @@ impl Observed {
         }
         Some(kind)
     }
+}
+
+/// A result as the `calls` of a scenario describe it.
+pub(crate) fn described(result: &CallResult) -> String {
+    let texts = [&result.error, &result.output, &result.note];
+    let texts: Vec<&str> = texts.into_iter().flatten().map(|text| &**text).collect();
+    let status = result.status.as_str();
+    format!("{} {status}: {}", result.name, texts.join("; "))
+}
+
+pub(crate) fn check_described(expected: &[String], found: &[String]) {
+    let mut both = found.iter().zip(expected);
+    let is_same = found.len() == expected.len()
+        && both.all(|(found, expected)| {
+            let (head, part) = expected.split_once(": ").unwrap_or((expected, ""));
+            found.starts_with(&format!("{head}: ")) && found.contains(part)
+        });
+    assert!(is_same, "calls: {found:#?}");
 }
 
 /// The messages of a request.

@@ -88,6 +88,12 @@ impl SharedState {
         })
     }
 
+    /// Sets the files, whose calls `spell` writes.
+    pub(crate) fn fill(&self, files: &BTreeMap<String, String>, spell: impl Fn(&str) -> String) {
+        let files = files.iter().map(|(path, text)| (path.clone(), spell(text)));
+        self.files.lock().unwrap().extend(files);
+    }
+
     /// The tools with these names, or all.
     pub(crate) fn toolbox(self: &Arc<Self>, names: Option<&[String]>) -> Toolbox {
         let wait = Duration::from_millis(2);
