@@ -423,36 +423,26 @@ const CALLS: &[&str] = &[
     "write", "write", "write", "search", "search", "add", "now", "other",
 ];
 
-fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
-    from[random.below(from.len())]
-}
-
 /// Returns the value for this syntax, with what its capital words stand for.
 fn value(random: &mut Random, syntax: Syntax) -> String {
     let (call, end, start) = match syntax {
         Syntax::Block => (
             "!!!GADGET_START:write\n!!!ARG:path\nquoted.txt\n!!!GADGET_END",
-            pick(
-                random,
-                &["!!!GADGT_END", "!!!gadget_end", "!!!GADGET_EN\\D"],
-            ),
-            pick(random, &["!!!gadget_start:write", "!!! GADGET_START:write"]),
+            random.pick(&["!!!GADGT_END", "!!!gadget_end", "!!!GADGET_EN\\D"]),
+            random.pick(&["!!!gadget_start:write", "!!! GADGET_START:write"]),
         ),
         Syntax::Emoji => (
             "\u{1F6E0}\u{FE0F}[now]\u{1F6E0}\u{FE0F}[/end]",
-            pick(
-                random,
-                &[
-                    "\u{1F6E0}\u{FE0F} [/end]",
-                    "[/end]",
-                    "\u{1F6E0}\u{FE0F}\\[/end]",
-                ],
-            ),
-            pick(random, &["\u{1F6E0}\u{FE0F} [write]", "\u{1F527}[write]"]),
+            random.pick(&[
+                "\u{1F6E0}\u{FE0F} [/end]",
+                "[/end]",
+                "\u{1F6E0}\u{FE0F}\\[/end]",
+            ]),
+            random.pick(&["\u{1F6E0}\u{FE0F} [write]", "\u{1F527}[write]"]),
         ),
     };
     let mut text = String::new();
-    for line in pick(random, VALUES).split_inclusive('\n') {
+    for line in random.pick(VALUES).split_inclusive('\n') {
         match line.split_once("CALL") {
             None => text += line,
             Some((prefix, rest)) => {
@@ -469,12 +459,12 @@ fn value(random: &mut Random, syntax: Syntax) -> String {
 
 /// Appends a call. Returns whether it has its own end marker.
 fn call(random: &mut Random, syntax: Syntax, text: &mut String) -> bool {
-    let name = pick(random, CALLS);
+    let name = random.pick(CALLS);
     let value = value(random, syntax);
     let is_wrong = random.one_in(12);
     match syntax {
         Syntax::Block => {
-            let id = pick(random, &["", "", "", "", ":a", ":b"]);
+            let id = random.pick(&["", "", "", "", ":a", ":b"]);
             *text += "!!!GADGET_START:";
             *text += name;
             *text += id;
@@ -494,7 +484,9 @@ fn call(random: &mut Random, syntax: Syntax, text: &mut String) -> bool {
                 _ if is_wrong => format!("[{name} many words]\n{{\"pth\": {value}}}"),
                 "write" => format!("[write]\n{{\"path\": \"a.txt\", \"text\": {value}}}"),
                 "search" => format!("[search]\n{{\"query\": {value}}}"),
-                "add" => pick(random, &["[add 5 7]", "[add 5 /]", "[add 5]\n"]).to_owned(),
+                "add" => random
+                    .pick(&["[add 5 7]", "[add 5 /]", "[add 5]\n"])
+                    .to_owned(),
                 _ => format!("[{name}]"),
             };
             *text += "\u{1F6E0}\u{FE0F}";
@@ -527,7 +519,7 @@ fn call(random: &mut Random, syntax: Syntax, text: &mut String) -> bool {
             "\u{1F6E0}\u{FE0F} [/end]\n",
         ],
     };
-    let end = pick(random, ends);
+    let end = random.pick(ends);
     *text += end;
     end == ends[0]
 }
@@ -562,13 +554,13 @@ pub(crate) fn reply(number: u64) -> Reply {
     let mut has_other_format = false;
     let mut is_only_calls = true;
     if !is_plain {
-        text += pick(random, BEGINNINGS);
+        text += random.pick(BEGINNINGS);
     }
     for _ in 0..=random.below(3) {
         if !is_plain {
-            text += pick(random, PROSE);
+            text += random.pick(PROSE);
             if random.one_in(6) {
-                let (kind, broken) = pick(random, BROKEN);
+                let (kind, broken) = random.pick(BROKEN);
                 has_other_format |= kind == "other";
                 text += broken;
             }
@@ -576,18 +568,15 @@ pub(crate) fn reply(number: u64) -> Reply {
         is_only_calls &= call(random, syntax, &mut text);
     }
     if !is_plain {
-        text += pick(random, PROSE);
+        text += random.pick(PROSE);
         is_only_calls = false;
     }
     if random.one_in(8) {
         let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-        text.truncate(pick(random, &ends));
+        text.truncate(random.pick(&ends));
         is_only_calls = false;
     }
-    let finish = pick(
-        random,
-        &[Some("stop"), Some("stop"), Some("length"), None, None],
-    );
+    let finish = random.pick(&[Some("stop"), Some("stop"), Some("length"), None, None]);
     Reply {
         syntax,
         has_other_format: has_other_format || text.contains("tool_call"),

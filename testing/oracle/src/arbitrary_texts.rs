@@ -4,7 +4,7 @@ use plaincall_syntax::Syntax;
 
 use crate::oracle::Options;
 
-/// A small random number generator, xorshift64*.
+/// The random number generator of all tests, xorshift64*.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -35,8 +35,14 @@ impl Random {
         self.below(times) == 0
     }
 
-    fn pick<T: Copy>(&mut self, pool: &[T]) -> T {
-        pool[self.below(pool.len())]
+    /// True in `chance` of a hundred cases on average.
+    pub fn percent(&mut self, chance: usize) -> bool {
+        self.below(100) < chance
+    }
+
+    /// One of these values.
+    pub fn pick<T: Clone>(&mut self, pool: &[T]) -> T {
+        pool[self.below(pool.len())].clone()
     }
 }
 

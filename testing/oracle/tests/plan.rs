@@ -22,9 +22,10 @@ mod tally;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use driver::Driver;
+use plaincall_oracle::arbitrary_texts::Random;
 use plaincall_oracle::plan_oracle::{Fate, Oracle};
 use plaincall_plan::Outcome;
-use scenario::{Random, Scenario};
+use scenario::Scenario;
 use tally::Tally;
 
 const CASES: u64 = 100_000;

@@ -11,7 +11,6 @@ mod bounds;
 mod engine;
 mod engines;
 mod gbnf;
-mod random;
 mod string_limits;
 mod valid_calls;
 mod walks;

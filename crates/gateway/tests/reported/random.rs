@@ -103,19 +103,15 @@ fn event(delta: &Value) -> String {
     format!("data: {chunk}\n\n")
 }
 
-fn one<T: Copy>(random: &mut Random, list: &[T]) -> T {
-    list[random.below(list.len())]
-}
-
 fn end(random: &mut Random, is_native: bool, is_streamed: bool) -> End {
     let unknown = if is_native { "abort" } else { "max_tokens" };
     match random.below(8) {
         0 => End::Truncated("length"),
-        1 => End::Truncated(one(random, &["content_filter", unknown])),
+        1 => End::Truncated(random.pick(&["content_filter", unknown])),
         2 if is_streamed => End::Missing,
         3 if is_streamed => End::Broken,
-        4 => End::Error(one(random, ERRORS)),
-        _ => End::Natural(one(random, NATURAL)),
+        4 => End::Error(random.pick(ERRORS)),
+        _ => End::Natural(random.pick(NATURAL)),
     }
 }
 
@@ -166,7 +162,7 @@ fn calls(random: &mut Random, is_streamed: bool) -> (Vec<Call>, bool) {
         Ids::None,
         Ids::Old,
     ];
-    let ids = one(random, &all);
+    let ids = random.pick(&all);
     let all = [
         Indexes::Numbers,
         Indexes::Numbers,
@@ -174,7 +170,7 @@ fn calls(random: &mut Random, is_streamed: bool) -> (Vec<Call>, bool) {
         Indexes::Zero,
         Indexes::None,
     ];
-    let indexes = one(random, &all);
+    let indexes = random.pick(&all);
     let are_numbered = matches!(indexes, Indexes::Numbers | Indexes::Texts) && ids != Ids::Old;
     let count = if ids == Ids::Old {
         random.below(2)
@@ -256,7 +252,7 @@ impl Case {
 
     /// Calls of the model server.
     fn native(random: &mut Random, is_streamed: bool, end: End) -> Self {
-        let mut content = one(random, TEXTS).to_owned();
+        let mut content = random.pick(TEXTS).to_owned();
         let mut reasoning = String::new();
         let (calls, is_alternating) = calls(random, is_streamed);
         if calls.is_empty() && content.is_empty() {
@@ -288,7 +284,7 @@ impl Case {
         if !content.is_empty() {
             events.push(event(&json!({"content": content})));
         }
-        let name = one(random, &["reasoning", "reasoning_content"]);
+        let name = random.pick(&["reasoning", "reasoning_content"]);
         for (place, number) in &order {
             match random.below(8) {
                 0 => {
@@ -360,7 +356,7 @@ impl Case {
 
     /// Calls in the text.
     fn text(random: &mut Random, is_streamed: bool, end: End) -> Self {
-        let content = one(random, &["", "I look.\n", "A é\u{2028}.\n"]).to_owned();
+        let content = random.pick(&["", "I look.\n", "A é\u{2028}.\n"]).to_owned();
         let mut text = content.clone();
         let mut calls = Vec::new();
         for _ in 0..random.below(4) {

@@ -5,7 +5,9 @@ use plaincall_plan::{
     Action, Because, CallIndex, Order, Outcome, Plan, PlanError, Reply, State, Status, ToolIndex,
 };
 
-use crate::plan::scenario::{Piece, Random, Scenario};
+use plaincall_oracle::arbitrary_texts::Random;
+
+use crate::plan::scenario::{Piece, Scenario};
 use crate::plan::tally::Tally;
 
 /// One conversation being played. What it records it has from the actions that came out, not from the plan.

@@ -2,38 +2,9 @@
 
 use std::num::NonZeroU32;
 
+use plaincall_oracle::arbitrary_texts::Random;
 use plaincall_oracle::plan_oracle::{Call, Conversation, Fate, Turn};
 use plaincall_plan::{Limits, Order, Outcome, Reply, Tool};
-
-/// A small generator of numbers (xorshift64*), equal for equal seeds everywhere.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        // Neighbouring seeds must not begin alike (the finish of splitmix64).
-        let mut state = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        Self((state ^ (state >> 31)) | 1)
-    }
-
-    /// A number below `end`, which is not 0.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
-        usize::try_from(high).unwrap() % end
-    }
-
-    pub(crate) fn percent(&mut self, chance: usize) -> bool {
-        self.below(100) < chance
-    }
-
-    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
 
 /// A part of the model's output. Calls are numbered over the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -123,7 +123,7 @@ impl Drawn {
         let mut drawn = match random.below(20) {
             0..3 => refused(random),
             3 => Self {
-                script: Script::nothing(pick(random, &[Then::Break, Then::Reset, Then::Stall])),
+                script: Script::nothing(random.pick(&[Then::Break, Then::Reset, Then::Stall])),
                 verdict: Verdict::Failed,
             },
             4 => page(random),
@@ -146,7 +146,7 @@ impl Drawn {
             Framing::Close,
         ];
         *script = std::mem::replace(script, Script::nothing(Then::End))
-            .framing(pick(random, &framings))
+            .framing(random.pick(&framings))
             .cut(&sizes(random, script_len));
         if let Some(last) = script.pieces.len().checked_sub(1) {
             for _ in 0..random.below(4) {
@@ -159,10 +159,6 @@ impl Drawn {
         }
         drawn
     }
-}
-
-fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
-    from[random.below(from.len())]
 }
 
 /// The sizes of the pieces: often one byte each.
@@ -178,10 +174,7 @@ fn sizes(random: &mut Random, len: usize) -> Vec<usize> {
 
 /// An error status, with a body of any kind.
 fn refused(random: &mut Random) -> Drawn {
-    let status = pick(
-        random,
-        &[400, 401, 404, 408, 429, 429, 429, 500, 502, 503, 529, 302],
-    );
+    let status = random.pick(&[400, 401, 404, 408, 429, 429, 429, 500, 502, 503, 529, 302]);
     let body = match random.below(6) {
         0 => Vec::new(),
         1 => b"<html>\xFFno</html>".to_vec(),
@@ -211,22 +204,16 @@ fn refused(random: &mut Random) -> Drawn {
 
 /// A success status without an answer.
 fn page(random: &mut Random) -> Drawn {
-    let content_type = pick(
-        random,
-        &["text/html", "application/json", "text/event-stream", ""],
-    );
-    let body = pick(
-        random,
-        &[
-            "",
-            "<html>Welcome</html>",
-            "{}",
-            "null",
-            "[]",
-            "\u{FEFF}",
-            "data",
-        ],
-    );
+    let content_type = random.pick(&["text/html", "application/json", "text/event-stream", ""]);
+    let body = random.pick(&[
+        "",
+        "<html>Welcome</html>",
+        "{}",
+        "null",
+        "[]",
+        "\u{FEFF}",
+        "data",
+    ]);
     let mut head = Head::new(200);
     if !content_type.is_empty() {
         head = head.header("content-type", content_type);
@@ -239,7 +226,7 @@ fn page(random: &mut Random) -> Drawn {
 
 /// The events of a native call with this index.
 fn native_call(random: &mut Random, index: usize) -> Vec<Vec<u8>> {
-    let (name, arguments) = pick(random, NATIVE_CALLS);
+    let (name, arguments) = random.pick(NATIVE_CALLS);
     let cut = floor_char_boundary(arguments, random.below(arguments.len() + 1));
     let (begin, rest) = arguments.split_at(cut);
     let first = json!({
@@ -258,20 +245,20 @@ fn native_call(random: &mut Random, index: usize) -> Vec<Vec<u8>> {
 /// An answer as one JSON text.
 fn whole(random: &mut Random, is_native: bool) -> Drawn {
     let from = if is_native { NATIVE_TEXTS } else { TEXTS };
-    let texts = (0..random.below(8)).map(|_| pick(random, from));
+    let texts = (0..random.below(8)).map(|_| random.pick(from));
     let text: String = texts.collect();
     let mut body = json!({
         "id": "chatcmpl-9", "object": "chat.completion", "created": 7, "model": "m",
         "choices": [{
             "index": 0,
             "message": {"role": "assistant", "content": text},
-            "finish_reason": pick(random, REASONS),
+            "finish_reason": random.pick(REASONS),
         }],
         "usage": {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4},
     });
     if is_native {
         let calls = (0..random.below(3)).map(|index| {
-            let (name, arguments) = pick(random, NATIVE_CALLS);
+            let (name, arguments) = random.pick(NATIVE_CALLS);
             json!({
                 "id": format!("call_{index}"), "type": "function",
                 "function": {"name": name, "arguments": arguments},
@@ -281,10 +268,7 @@ fn whole(random: &mut Random, is_native: bool) -> Drawn {
     }
     let mut verdict = Verdict::Complete;
     if random.one_in(6) {
-        let (name, value) = pick(
-            random,
-            &[("choices", "[]"), ("choices", "7"), ("message", "no")],
-        );
+        let (name, value) = random.pick(&[("choices", "[]"), ("choices", "7"), ("message", "no")]);
         body[name] = serde_json::from_str(value).unwrap_or(Value::Null);
         if name == "choices" {
             verdict = Verdict::Failed;
@@ -308,13 +292,13 @@ fn stream(random: &mut Random, is_native: bool) -> Drawn {
     let mut calls = 0;
     for _ in 0..random.below(8) {
         events.push(match random.below(8) {
-            0 => pick(random, HARMLESS).to_vec(),
+            0 => random.pick(HARMLESS).to_vec(),
             1 => chunk(&json!({"reasoning_content": "hm"}), &Value::Null),
             2 | 3 if is_native => {
                 calls += 1;
                 native_call(random, calls - 1).concat()
             }
-            _ => chunk(&json!({"content": pick(random, texts)}), &Value::Null),
+            _ => chunk(&json!({"content": random.pick(texts)}), &Value::Null),
         });
     }
     // From here on the answer is complete.
@@ -322,11 +306,11 @@ fn stream(random: &mut Random, is_native: bool) -> Drawn {
     let is_silent = random.one_in(12);
     if !is_silent {
         if !random.one_in(10) {
-            events.push(chunk(&json!({}), &json!(pick(random, REASONS))));
+            events.push(chunk(&json!({}), &json!(random.pick(REASONS))));
         }
         if random.one_in(3) {
             let usage = json!({"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4});
-            let chunk = json!({"choices": pick(random, &[None, Some([0; 0])]), "usage": usage});
+            let chunk = json!({"choices": random.pick(&[None, Some([0; 0])]), "usage": usage});
             events.push(format!("data: {chunk}\n\n").into_bytes());
         }
         events.push(b"data: [DONE]\n\n".to_vec());
@@ -353,7 +337,7 @@ fn stream(random: &mut Random, is_native: bool) -> Drawn {
             verdict = Verdict::Complete;
         }
         1 | 2 => {
-            events.insert(at, pick(random, GARBAGE).to_vec());
+            events.insert(at, random.pick(GARBAGE).to_vec());
             failed_at(&mut verdict);
         }
         3 => {
@@ -367,12 +351,12 @@ fn stream(random: &mut Random, is_native: bool) -> Drawn {
         }
         5 => {
             events.truncate(at);
-            then = pick(random, &[Then::Break, Then::Reset, Then::Stall, Then::End]);
+            then = random.pick(&[Then::Break, Then::Reset, Then::Stall, Then::End]);
             failed_at(&mut verdict);
         }
         _ => {}
     }
-    let line_end: &[u8] = pick(random, &[b"\n", b"\n", b"\n", b"\r\n", b"\r"]);
+    let line_end: &[u8] = random.pick(&[b"\n", b"\n", b"\n", b"\r\n", b"\r"]);
     let mut body = Vec::new();
     if random.one_in(10) {
         body.extend_from_slice("\u{FEFF}".as_bytes());
@@ -415,7 +399,7 @@ fn break_off(script: &mut Script, random: &mut Random) {
             .bytes
             .truncate(len.min(piece.bytes.len().saturating_sub(1)));
     }
-    script.then = pick(random, &[Then::Break, Then::Reset, Then::Stall, Then::End]);
+    script.then = random.pick(&[Then::Break, Then::Reset, Then::Stall, Then::End]);
 }
 
 /// Inserts an invalid byte somewhere.
@@ -426,7 +410,7 @@ fn spoil(script: &mut Script, random: &mut Random) {
         .filter(|piece| !piece.bytes.is_empty())
     {
         let at = random.below(piece.bytes.len());
-        piece.bytes[at] = pick(random, &[0xFF, b'\n', b'\r', 0, b'"', b'{', 0xC3]);
+        piece.bytes[at] = random.pick(&[0xFF, b'\n', b'\r', 0, b'"', b'{', 0xC3]);
     }
 }
 

@@ -4,7 +4,7 @@ use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv};
 use llguidance::{Matcher, ParserFactory};
 
-use super::random::Random;
+use plaincall_oracle::arbitrary_texts::Random;
 
 /// The longest walk, in bytes.
 const LONGEST: usize = 6000;
@@ -46,7 +46,7 @@ impl Engine {
         matcher.reset().unwrap();
         let mut text: Vec<u8> = Vec::new();
         let mut wish: Vec<u8> = Vec::new();
-        let limit = *random.one(&[60, 200, 500]);
+        let limit = random.pick(&[60, 200, 500]);
         while text.len() < LONGEST {
             let mask = matcher.compute_mask_or_eos().unwrap();
             let is_late = text.len() > limit;
@@ -63,7 +63,7 @@ impl Engine {
             }
             if wish.is_empty() && (random.one_in(7) || (is_late && !random.one_in(10))) {
                 let from = if is_late { ends } else { wishes };
-                wish = random.one(from).bytes().rev().collect();
+                wish = random.pick(from).bytes().rev().collect();
             }
             let wanted = wish.pop().filter(|byte| allowed.contains(byte));
             let byte = wanted.unwrap_or_else(|| {
@@ -71,7 +71,7 @@ impl Engine {
                 let is_plain = |byte: &u8| (32..127).contains(byte) || *byte == b'\n';
                 let plain: Vec<u8> = allowed.iter().copied().filter(is_plain).collect();
                 let is_rare = random.one_in(40);
-                *random.one(if plain.is_empty() || is_rare {
+                random.pick(if plain.is_empty() || is_rare {
                     &allowed
                 } else {
                     &plain

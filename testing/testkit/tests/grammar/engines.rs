@@ -13,9 +13,9 @@ use plaincall_testkit::recordings::recordings;
 use serde_json::{Value, json};
 
 use super::engine::Engine;
-use super::random::Random;
 use super::valid_calls::ValidCall;
 use super::walks::{Case, Tally, altered, ends, wishes};
+use plaincall_oracle::arbitrary_texts::Random;
 
 /// The number of random grammars, and of valid calls. `ENGINE_CASES` sets it.
 fn cases() -> u64 {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::engine::Engine;
 use super::gbnf::Gbnf;
-use super::random::Random;
+use plaincall_oracle::arbitrary_texts::Random;
 
 /// Texts without markers and near misses.
 const TEXTS: &[&str] = &[
@@ -29,7 +29,7 @@ const TEXTS: &[&str] = &[
 /// A schema, and a valid value in declared order.
 fn parameter(random: &mut Random, depth: usize) -> (Value, Value) {
     match random.below(if depth == 0 { 8 } else { 13 }) {
-        0 | 1 => (json!({"type": "string"}), json!(random.one(TEXTS))),
+        0 | 1 => (json!({"type": "string"}), json!(random.pick(TEXTS))),
         2 => {
             let least = i64::try_from(random.below(2000)).unwrap() - 1000;
             let most = least + i64::try_from(random.below(500)).unwrap();
@@ -42,28 +42,28 @@ fn parameter(random: &mut Random, depth: usize) -> (Value, Value) {
         }
         3 => (
             json!({"type": "integer"}),
-            json!(*random.one(&[0, -1, 42, 999_999_999_999_999_999_i64])),
+            json!(random.pick(&[0, -1, 42, 999_999_999_999_999_999_i64])),
         ),
         4 => (
             json!({"type": "number"}),
-            json!(*random.one(&[0.5, -3.25, 17.0, 0.000_001])),
+            json!(random.pick(&[0.5, -3.25, 17.0, 0.000_001])),
         ),
         5 => (
             json!({"type": ["boolean", "null"]}),
             random
-                .one(&[json!(true), json!(false), json!(null)])
+                .pick(&[json!(true), json!(false), json!(null)])
                 .clone(),
         ),
         6 => {
             let values = json!(["a", "b c", "0", 5, 2.5, null, true, "x\ny"]);
             (
                 json!({"enum": values}),
-                random.one(values.as_array().unwrap()).clone(),
+                random.pick(values.as_array().unwrap()).clone(),
             )
         }
         7 => (
             json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
-            random.one(&[json!(5), json!("five")]).clone(),
+            random.pick(&[json!(5), json!("five")]).clone(),
         ),
         8 | 9 => object(random, depth - 1, 4, true),
         10 => {
@@ -96,7 +96,7 @@ fn object(random: &mut Random, depth: usize, most: usize, is_filled: bool) -> (V
     for index in 0..count {
         let name = format!(
             "{}{index}",
-            random.one(&["p", "a/b", "~t", "camelCase", "é"])
+            random.pick(&["p", "a/b", "~t", "camelCase", "é"])
         );
         let (schema, sample) = parameter(random, depth);
         let is_required = random.one_in(2) || (is_filled && index + 1 == count && value.is_empty());
@@ -142,7 +142,7 @@ impl ValidCall {
         let tool = ToolSpec::new("do-it")
             .parameters_from_schema(&schema)
             .ok()?;
-        let dialect = random.one(&dialects()).clone();
+        let dialect = random.pick(&dialects()).clone();
         let arguments = value.as_object().unwrap();
         // Impossible for example with a blank on the line of an emoji call.
         let text = render_call(&JsonCall::new("do-it", arguments), Some(&tool), &dialect).ok()?;

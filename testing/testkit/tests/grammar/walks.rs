@@ -16,7 +16,7 @@ use plaincall_testkit::schema_calls::{self, Choices};
 
 use super::engine::Engine;
 use super::gbnf::Gbnf;
-use super::random::Random;
+use plaincall_oracle::arbitrary_texts::Random;
 
 /// The walks of each grammar that are compared with the GBNF. The recognizer is slow.
 const COMPARED: usize = 4;
@@ -149,7 +149,9 @@ fn pointers(pointer: &str, is_recursive: bool) -> impl Iterator<Item = &str> {
 
 /// A tool with a random schema, and one with a text.
 fn tools(random: &mut Random) -> Option<Vec<ToolSpec>> {
-    let bytes = random.bytes(200);
+    let bytes = (0..200)
+        .map(|_| u8::try_from(random.below(256)).unwrap())
+        .collect::<Vec<u8>>();
     let schema = schema_calls::schema(&mut Choices::new(&bytes));
     let any = ToolSpec::new("any").parameters_from_schema(&schema).ok()?;
     let write = ToolSpec::new("write-file")
@@ -270,7 +272,7 @@ pub(super) fn altered(text: &str, random: &mut Random) -> Vec<String> {
         if random.one_in(2) {
             changed.remove(place);
         } else {
-            changed.insert(place, *random.one(&['!', '\n', 'x', '0', '"', ' ', ']']));
+            changed.insert(place, random.pick(&['!', '\n', 'x', '0', '"', ' ', ']']));
         }
         changed.into_iter().collect()
     };
