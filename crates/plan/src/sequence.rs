@@ -15,7 +15,7 @@ pub(crate) struct Sequence {
     /// All calls before this position have ended or only read.
     barrier: usize,
     /// All calls before this position have been released or have ended.
-    held: usize,
+    released: usize,
 }
 
 /// How a call affects the calls written after it.
@@ -53,7 +53,7 @@ impl Plan {
             self.sequence.barrier += 1;
         }
         loop {
-            let position = self.sequence.held;
+            let position = self.sequence.released;
             let is_released = match self.progress(position) {
                 Some(Progress::Ended) => false,
                 Some(Progress::Reads) if position < self.sequence.barrier => true,
@@ -61,7 +61,7 @@ impl Plan {
                 // There is no call, or the calls that hold this one back hold back all later calls too.
                 None | Some(Progress::Writing | Progress::Reads | Progress::Writes) => return,
             };
-            self.sequence.held += 1;
+            self.sequence.released += 1;
             let call = self.sequence.calls.get(position).filter(|_| is_released);
             if let Some(&call) = call {
                 if let Some(entry) = self.calls.get_mut(call as usize) {

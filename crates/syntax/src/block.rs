@@ -344,7 +344,9 @@ impl Machine {
         let text = window.as_bytes();
         let found = self.markers.value.find(text, 0, end);
         let (stop, held) = match found {
-            Found::EscapePrefix { end: len, stem } => return self.arm(Content::Value, stem, len),
+            Found::EscapePrefix { end: len, prefix } => {
+                return self.arm(Content::Value, prefix, len);
+            }
             Found::Nothing => (text.len(), open_line_end(text, end)),
             Found::Partial { at: stop, .. } | Found::Whole { at: stop, .. } => {
                 (stop, line_end_before(text, stop))

@@ -93,7 +93,7 @@ impl Machine {
             }
             Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
             Found::Nothing => Step::More(Wait::Any),
-            Found::EscapePrefix { end: len, stem } => self.arm(Content::Value, stem, len),
+            Found::EscapePrefix { end: len, prefix } => self.arm(Content::Value, prefix, len),
             Found::Whole { at: 0, len, role } if role == Role::EmojiEnd(family) => {
                 self.pin = None;
                 self.state = State::EndMarker {

@@ -62,7 +62,7 @@ impl Escaper {
         let ends: Vec<(Box<str>, char)> = markers
             .iter()
             .filter_map(|marker| split_last(&marker.text))
-            .map(|(stem, last)| (stem.into(), last))
+            .map(|(prefix, last)| (prefix.into(), last))
             .collect();
         let lasts: Vec<String> = ends.iter().map(|(_, last)| last.to_string()).collect();
         Ok(Self {
@@ -95,14 +95,16 @@ impl Escaper {
         let Some(first) = after.chars().next() else {
             return false;
         };
-        self.ends.iter().any(|(stem, last)| {
-            let inner = stem
+        self.ends.iter().any(|(prefix, last)| {
+            let inner = prefix
                 .char_indices()
                 .skip(1)
-                .map(|(at, next)| (stem.get(..at), next));
-            inner.chain([(Some(&**stem), *last)]).any(|(begun, next)| {
-                next == first && begun.is_some_and(|begun| before.ends_with(begun))
-            })
+                .map(|(at, next)| (prefix.get(..at), next));
+            inner
+                .chain([(Some(&**prefix), *last)])
+                .any(|(begun, next)| {
+                    next == first && begun.is_some_and(|begun| before.ends_with(begun))
+                })
         })
     }
 
@@ -117,7 +119,7 @@ impl Escaper {
                 .unwrap_or_default()
                 .trim_end_matches('\\');
             let completes =
-                |(stem, last): &(Box<str>, char)| *last == next && before.ends_with(&**stem);
+                |(prefix, last): &(Box<str>, char)| *last == next && before.ends_with(&**prefix);
             if self.ends.iter().any(completes) {
                 return Some(at);
             }
@@ -136,11 +138,11 @@ impl Escaper {
             match self.set.find(text.as_bytes(), from, true) {
                 Found::Nothing | Found::Partial { .. } => break,
                 Found::Whole { at, len, .. } => from = at + len,
-                Found::EscapePrefix { end, stem } => {
+                Found::EscapePrefix { end, prefix } => {
                     let rest = text.get(end..).unwrap_or_default();
                     let run = rest.len() - rest.trim_start_matches('\\').len();
                     from = end + run;
-                    if self.set.is_escape(stem, text, from, true) == Some(true) {
+                    if self.set.is_escape(prefix, text, from, true) == Some(true) {
                         plain.push_str(text.get(copied..from - 1).unwrap_or_default());
                         copied = from;
                     }

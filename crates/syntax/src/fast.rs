@@ -182,8 +182,8 @@ impl Parser {
     /// Returns whether no marker or escape that begins in the held text can continue with `text`.
     #[inline]
     fn is_ended_by(&self, text: &[u8]) -> bool {
-        let cannot_start_marker = |byte: &u8| self.machine.markers.cannot_start_marker(*byte);
-        text.first().is_some_and(cannot_start_marker)
+        let is_unused = |byte: &u8| self.machine.markers.is_unused(*byte);
+        text.first().is_some_and(is_unused)
     }
 
     /// Handles held text that is all content, followed by more of the same content.
@@ -374,11 +374,11 @@ impl Machine {
         if self.ended.is_none() {
             return true;
         }
-        let is_apart = first.is_ascii() && !begins_word(first);
-        if is_apart {
+        let is_detached = first.is_ascii() && !begins_word(first);
+        if is_detached {
             self.ended = None;
         }
-        is_apart
+        is_detached
     }
 
     /// Returns whether the marker of this role at the front of the window is followed by a header or pointer line. The state is

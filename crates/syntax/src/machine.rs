@@ -150,7 +150,7 @@ pub(crate) struct Machine {
     pub(crate) fenced: bool,
     /// The fences in the current value, in such a call.
     pub(crate) fences: Fences,
-    /// The stem directly before the front of the window, if a backslash follows it.
+    /// The escape prefix directly before the front of the window, if a backslash follows it.
     armed: Option<usize>,
     /// The beginning of something that a later diagnostic will refer to.
     pub(crate) pin: Option<usize>,
@@ -296,14 +296,14 @@ impl Machine {
         Step::Emit(content, len)
     }
 
-    /// Emits content up to a stem that is followed by a backslash.
-    pub(crate) fn arm(&mut self, content: Content, stem: usize, len: usize) -> Step {
-        self.armed = Some(stem);
+    /// Emits content up to an escape prefix that is followed by a backslash.
+    pub(crate) fn arm(&mut self, content: Content, prefix: usize, len: usize) -> Step {
+        self.armed = Some(prefix);
         self.first_column = false;
         Step::Emit(content, len)
     }
 
-    /// Handles backslashes directly after a stem: all are content, except the last one before a marker's last character.
+    /// Handles backslashes directly after an escape prefix: all are content, except the last one before a marker's last character.
     #[inline]
     pub(crate) fn backslashes(
         &mut self,
@@ -313,13 +313,13 @@ impl Machine {
         end: bool,
     ) -> Option<Step> {
         self.armed
-            .map(|stem| self.escape_step(stem, set, content, window, end))
+            .map(|prefix| self.escape_step(prefix, set, content, window, end))
     }
 
     #[cold]
     fn escape_step(
         &mut self,
-        stem: usize,
+        prefix: usize,
         set: fn(&Self) -> &Set,
         content: Content,
         window: &str,
@@ -327,7 +327,7 @@ impl Machine {
     ) -> Step {
         let rest = window.trim_start_matches('\\');
         let run = window.len() - rest.len();
-        let is_escape = set(self).is_escape(stem, window, run, end);
+        let is_escape = set(self).is_escape(prefix, window, run, end);
         // The last backslash may belong to an escape; those before it do not.
         if is_escape != Some(false) && run > 1 {
             return Step::Emit(content, run - 1);
@@ -368,7 +368,7 @@ impl Machine {
         match self.text_set().find(window.as_bytes(), 0, end) {
             Found::Nothing => Step::Emit(Content::Text, window.len()),
             Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
-            Found::EscapePrefix { end: len, stem } => self.arm(Content::Text, stem, len),
+            Found::EscapePrefix { end: len, prefix } => self.arm(Content::Text, prefix, len),
             Found::Whole { at: 0, len, role } => self.marker_in_text(window, at, end, len, role),
             Found::Partial { at: len, .. } | Found::Whole { at: len, .. } => {
                 Step::Emit(Content::Text, len)

@@ -1,7 +1,7 @@
 //! Markers: their strings and the search for them.
 //!
 //! A [`Set`] contains the markers that one state of the parser recognizes. Its search returns the leftmost position
-//! and the longest marker there (`spec/common.md`, "Matching"). In an escaped dialect it also finds *stems*: a
+//! and the longest marker there (`spec/common.md`, "Matching"). In an escaped dialect it also finds *escape prefixes*: a
 //! marker without its last character, followed by a backslash.
 
 use std::sync::Arc;
@@ -145,7 +145,7 @@ impl Markers {
 
     /// Returns whether the byte occurs in no marker, escape or line end.
     #[inline]
-    pub(crate) fn cannot_start_marker(&self, byte: u8) -> bool {
+    pub(crate) fn is_unused(&self, byte: u8) -> bool {
         !is_in(&self.used, byte)
     }
 
@@ -266,7 +266,7 @@ pub(crate) fn all(dialect: &Dialect) -> Vec<Marker> {
 struct EscapePrefix {
     marker: Arc<str>,
     len: usize,
-    /// The characters that would complete a marker after this stem.
+    /// The characters that would complete a marker after this escape prefix.
     completing: Box<[char]>,
 }
 
@@ -282,7 +282,7 @@ pub(crate) struct Set {
     /// Longest first.
     whole: Vec<Marker>,
     /// Longest first; empty unless the dialect is escaped.
-    stems: Vec<EscapePrefix>,
+    prefixes: Vec<EscapePrefix>,
     scan: Scan,
 }
 
@@ -295,8 +295,8 @@ pub(crate) enum Found {
     Partial { at: usize, until: Until },
     /// A marker.
     Whole { at: usize, len: usize, role: Role },
-    /// A stem that ends at `end` and is followed by a backslash; `stem` is its index.
-    EscapePrefix { end: usize, stem: usize },
+    /// An escape prefix that ends at `end` and is followed by a backslash; `prefix` is its index.
+    EscapePrefix { end: usize, prefix: usize },
 }
 
 /// The input that a partial match waits for.
@@ -313,38 +313,38 @@ pub(crate) enum Look {
     No,
     Partial(Until),
     Whole { len: usize, role: Role },
-    EscapePrefix { len: usize, stem: usize },
+    EscapePrefix { len: usize, prefix: usize },
 }
 
 impl Set {
     pub(crate) fn new(mut whole: Vec<Marker>, escapable: &[Marker]) -> Self {
         // Stable sort. Markers of one length are never equal, so their order does not matter.
         whole.sort_by_key(|marker| std::cmp::Reverse(marker.text.len()));
-        let mut stems: Vec<EscapePrefix> = Vec::new();
+        let mut prefixes: Vec<EscapePrefix> = Vec::new();
         for marker in escapable {
-            let Some((stem, _)) = split_last(&marker.text) else {
+            let Some((prefix, _)) = split_last(&marker.text) else {
                 continue;
             };
-            // A stem that contains a marker never occurs in content: the marker restarts the content.
-            if whole.iter().any(|inner| stem.contains(&*inner.text)) {
+            // An escape prefix that contains a marker never occurs in content: the marker restarts the content.
+            if whole.iter().any(|inner| prefix.contains(&*inner.text)) {
                 continue;
             }
-            if stems.iter().any(|known| known.text() == stem) {
+            if prefixes.iter().any(|known| known.text() == prefix) {
                 continue;
             }
             let completing = escapable
                 .iter()
                 .filter_map(|other| split_last(&other.text))
-                .filter(|(other, _)| stem.ends_with(other))
+                .filter(|(other, _)| prefix.ends_with(other))
                 .map(|(_, last)| last)
                 .collect();
-            stems.push(EscapePrefix {
+            prefixes.push(EscapePrefix {
                 marker: Arc::clone(&marker.text),
-                len: stem.len(),
+                len: prefix.len(),
                 completing,
             });
         }
-        stems.sort_by_key(|stem| std::cmp::Reverse(stem.len));
+        prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.len));
         let texts: Vec<Arc<str>> = whole
             .iter()
             .map(|marker| Arc::clone(&marker.text))
@@ -361,11 +361,15 @@ impl Set {
             whole
                 .iter()
                 .map(|marker| &*marker.text)
-                .chain(stems.iter().map(EscapePrefix::text)),
+                .chain(prefixes.iter().map(EscapePrefix::text)),
         );
-        stems.shrink_to_fit();
+        prefixes.shrink_to_fit();
         whole.shrink_to_fit();
-        Self { whole, stems, scan }
+        Self {
+            whole,
+            prefixes,
+            scan,
+        }
     }
 
     /// Returns the length of the prefix of this marker that contains no other marker.
@@ -411,14 +415,20 @@ impl Set {
         self.scan.plain_len(text)
     }
 
-    /// Returns whether the backslash directly before `at`, which follows `stem`, belongs to an escape; `None` if this needs
+    /// Returns whether the backslash directly before `at`, which follows `prefix`, belongs to an escape; `None` if this needs
     /// more text.
-    pub(crate) fn is_escape(&self, stem: usize, text: &str, at: usize, end: bool) -> Option<bool> {
+    pub(crate) fn is_escape(
+        &self,
+        prefix: usize,
+        text: &str,
+        at: usize,
+        end: bool,
+    ) -> Option<bool> {
         let Some(next) = text.get(at..).and_then(|rest| rest.chars().next()) else {
             return end.then_some(false);
         };
-        let stem = self.stems.get(stem);
-        if !stem.is_some_and(|stem| stem.completing.contains(&next)) {
+        let prefix = self.prefixes.get(prefix);
+        if !prefix.is_some_and(|prefix| prefix.completing.contains(&next)) {
             return Some(false);
         }
         // A marker that begins here is recognized regardless of the text before it.
@@ -426,17 +436,17 @@ impl Set {
             .map(|begins| !begins)
     }
 
-    /// Returns the leftmost marker, stem or, before the `end` of the stream, partial match at or after `from`.
+    /// Returns the leftmost marker, escape prefix or, before the `end` of the stream, partial match at or after `from`.
     pub(crate) fn find(&self, text: &[u8], mut from: usize, end: bool) -> Found {
         while let Some(at) = self.scan.next(text, from) {
             match self.look(text, at, end) {
                 Look::No => from = at + 1,
                 Look::Partial(until) => return Found::Partial { at, until },
                 Look::Whole { len, role } => return Found::Whole { at, len, role },
-                Look::EscapePrefix { len, stem } => {
+                Look::EscapePrefix { len, prefix } => {
                     return Found::EscapePrefix {
                         end: at + len,
-                        stem,
+                        prefix,
                     };
                 }
             }
@@ -474,7 +484,7 @@ impl Set {
         }
     }
 
-    /// Returns the match at `at`: the longest marker, a stem, or a partial match.
+    /// Returns the match at `at`: the longest marker, an escape prefix, or a partial match.
     pub(crate) fn look(&self, text: &[u8], at: usize, end: bool) -> Look {
         let rest = text.get(at..).unwrap_or_default();
         let begun = Begin::of(rest);
@@ -494,11 +504,11 @@ impl Set {
                 }
             }
         }
-        for (index, stem) in self.stems.iter().enumerate() {
-            let len = stem.len;
-            match compare(rest, stem.text().as_bytes()) {
+        for (index, prefix) in self.prefixes.iter().enumerate() {
+            let len = prefix.len;
+            match compare(rest, prefix.text().as_bytes()) {
                 Compared::Whole if rest.get(len) == Some(&b'\\') => {
-                    return Look::EscapePrefix { len, stem: index };
+                    return Look::EscapePrefix { len, prefix: index };
                 }
                 Compared::Whole if rest.len() == len && !end => {
                     return Look::Partial(Until::More);

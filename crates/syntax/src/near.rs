@@ -148,9 +148,9 @@ impl NearMisses {
                 && (!here.is_ascii_alphanumeric() || self.may_begin(*here))
         };
         let dull_len = |rest: &str| {
-            let cannot_start_marker =
+            let cannot_start_near_miss =
                 |byte: &u8| byte.is_ascii_alphanumeric() && !self.firsts.contains(byte);
-            rest.bytes().take_while(cannot_start_marker).count()
+            rest.bytes().take_while(cannot_start_near_miss).count()
         };
         let found = self.find_where(text, is_start, dull_len);
         self.with_others(text, found, other_tags(text))
@@ -250,13 +250,13 @@ impl NearMisses {
             while let Some(near) = found.next_if(|near| near.span.start < span.end) {
                 all.push(near);
             }
-            let is_apart = all.last().is_none_or(|last| last.span.end <= span.start);
+            let is_disjoint = all.last().is_none_or(|last| last.span.end <= span.start);
             let rest = text.get(span.start..).unwrap_or_default();
             let is_marker = self
                 .markers
                 .iter()
                 .any(|marker| rest.starts_with(&*marker.text));
-            if is_apart && !is_marker {
+            if is_disjoint && !is_marker {
                 all.push(NearMiss {
                     span,
                     usage: start.role.usage(),
@@ -271,8 +271,8 @@ impl NearMisses {
 
     /// Returns how much of the front can be skipped: in mid-line, a near miss begins like a marker, so most text is skipped.
     fn dull_len(&self, rest: &str) -> usize {
-        let cannot_start_marker = |byte: &u8| *byte != b'\n' && !self.firsts.contains(byte);
-        rest.bytes().take_while(cannot_start_marker).count()
+        let cannot_start_near_miss = |byte: &u8| *byte != b'\n' && !self.firsts.contains(byte);
+        rest.bytes().take_while(cannot_start_near_miss).count()
     }
 
     /// Returns the canonical marker with this role.

@@ -214,13 +214,13 @@ impl Parser {
         }
         match self.plain_event(chunk) {
             Some(event) => Some(event),
-            None => self.next_apart(chunk),
+            None => self.next_out_of_line(chunk),
         }
     }
 
     /// Returns the next event, after the caller has tried [`plain_event`](Self::plain_event).
     #[inline(never)]
-    fn next_apart<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
+    fn next_out_of_line<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
         if self.is_held() {
             if let Some(event) = self.held_event(chunk) {
                 return Some(event);
@@ -487,17 +487,17 @@ impl<'c> Iterator for Events<'_, 'c> {
         F: FnMut(B, Event<'c>) -> B,
     {
         let Self { parser, chunk } = &mut self;
-        let mut normalized = init;
+        let mut accumulated = init;
         while !chunk.is_done {
-            normalized = match parser.plain_event(chunk) {
-                Some(event) => f(normalized, event),
-                None => match parser.next_apart(chunk) {
-                    Some(event) => f(normalized, event),
+            accumulated = match parser.plain_event(chunk) {
+                Some(event) => f(accumulated, event),
+                None => match parser.next_out_of_line(chunk) {
+                    Some(event) => f(accumulated, event),
                     None => break,
                 },
             };
         }
-        normalized
+        accumulated
     }
 }
 
@@ -552,7 +552,7 @@ impl Drop for Events<'_, '_> {
     #[inline]
     fn drop(&mut self) {
         while !self.chunk.is_done {
-            self.parser.next_apart(&mut self.chunk);
+            self.parser.next_out_of_line(&mut self.chunk);
         }
     }
 }

@@ -25,9 +25,9 @@ pub(crate) struct Scan {
     one: Option<u64>,
     /// The common prefix of all texts, if it is longer than a byte.
     common: Option<Box<Finder<'static>>>,
-    /// The first byte of a text, and the byte `apart` after it; the last pair is repeated to fill the array.
+    /// The first byte of a text, and the byte `distance` after it; the last pair is repeated to fill the array.
     pairs: [(u8, u8); PAIRS],
-    apart: usize,
+    distance: usize,
     begins: Box<[Begin]>,
 }
 
@@ -62,12 +62,12 @@ impl Scan {
             .filter(|text| !text.is_empty())
             .collect();
         let shortest = texts.iter().map(|text| text.len()).min().unwrap_or(1);
-        // Bytes further apart are more selective: characters of one script share their first two.
-        let apart = (shortest - 1).min(2);
+        // Bytes at a larger distance are more selective: characters of one script share their first two.
+        let distance = (shortest - 1).min(2);
         let byte = |text: &[u8], at: usize| text.get(at).copied().unwrap_or_default();
         let mut pairs: Vec<(u8, u8)> = texts
             .iter()
-            .map(|text| (byte(text, 0), byte(text, apart)))
+            .map(|text| (byte(text, 0), byte(text, distance)))
             .collect();
         pairs.sort_unstable();
         pairs.dedup();
@@ -97,7 +97,7 @@ impl Scan {
             one,
             common,
             pairs: padded(&pairs),
-            apart,
+            distance,
             begins: begins.into(),
         }
     }
@@ -129,11 +129,11 @@ impl Scan {
                 return text.len();
             }
         }
-        self.plain_len_apart(text)
+        self.plain_len_out_of_line(text)
     }
 
     #[inline(never)]
-    fn plain_len_apart(&self, text: &[u8]) -> usize {
+    fn plain_len_out_of_line(&self, text: &[u8]) -> usize {
         if let (Some(common), true) = (&self.common, text.len() > LONG) {
             return self.next_common(common, text, 0).unwrap_or(text.len());
         }
@@ -157,13 +157,13 @@ impl Scan {
     fn pair_place(&self, text: &[u8]) -> usize {
         let [(first, later), ..] = self.pairs;
         let word = word(text);
-        let known = text.len().saturating_sub(self.apart);
+        let known = text.len().saturating_sub(self.distance);
         let absent = if known < 8 {
             u64::MAX << (8 * known)
         } else {
             0
         };
-        let laters = each_zero(word ^ (ONES * u64::from(later))) >> (8 * self.apart);
+        let laters = each_zero(word ^ (ONES * u64::from(later))) >> (8 * self.distance);
         let hits = each_zero(word ^ (ONES * u64::from(first))) & (laters | absent);
         first_place(hits)
     }
@@ -174,14 +174,14 @@ impl Scan {
         let near_end = text
             .last_chunk()
             .map_or(0, |last| u64::from_le_bytes(*last));
-        let near_end = near_end >> (64 - 8 * self.apart.clamp(1, 2));
+        let near_end = near_end >> (64 - 8 * self.distance.clamp(1, 2));
         let [one, two, three] = self.pairs;
         self.hits(near_end) == 0
             && match self.firsts {
                 Firsts::None | Firsts::Many(_) => false,
-                Firsts::One(_) => lacks(text, self.apart, [one]),
-                Firsts::Few(_) if two == three => lacks(text, self.apart, [one, two]),
-                Firsts::Few(_) => lacks(text, self.apart, self.pairs),
+                Firsts::One(_) => lacks(text, self.distance, [one]),
+                Firsts::Few(_) if two == three => lacks(text, self.distance, [one, two]),
+                Firsts::Few(_) => lacks(text, self.distance, self.pairs),
             }
     }
 
@@ -256,7 +256,7 @@ impl Scan {
     #[inline(never)]
     fn skip_one(&self, text: &[u8], from: usize) -> usize {
         let [pair, ..] = self.pairs;
-        skip::<16>(text, from, self.apart, |first, later| {
+        skip::<16>(text, from, self.distance, |first, later| {
             has(first, later, pair)
         })
     }
@@ -266,11 +266,11 @@ impl Scan {
         let [one, two, three] = self.pairs;
         let mut at = from;
         if text.len().saturating_sub(from) > LONG {
-            at = skip::<32>(text, from, self.apart, |first, later| {
+            at = skip::<32>(text, from, self.distance, |first, later| {
                 has(first, later, one) | has(first, later, two) | has(first, later, three)
             });
         }
-        skip::<16>(text, at, self.apart, |first, later| {
+        skip::<16>(text, at, self.distance, |first, later| {
             has(first, later, one) | has(first, later, two) | has(first, later, three)
         })
     }
@@ -392,14 +392,14 @@ const fn first_place(hits: u64) -> usize {
     (hits.trailing_zeros() / 8) as usize
 }
 
-/// Returns whether none of the pairs is at any position except the last `apart` ones; `false` if the text is too short.
+/// Returns whether none of the pairs is at any position except the last `distance` ones; `false` if the text is too short.
 #[inline]
-fn lacks<const N: usize>(text: &[u8], apart: usize, pairs: [(u8, u8); N]) -> bool {
+fn lacks<const N: usize>(text: &[u8], distance: usize, pairs: [(u8, u8); N]) -> bool {
     let firsts = text
         .len()
-        .checked_sub(apart)
+        .checked_sub(distance)
         .and_then(|end| text.get(..end));
-    let (Some(firsts), Some(laters)) = (firsts, text.get(apart..)) else {
+    let (Some(firsts), Some(laters)) = (firsts, text.get(distance..)) else {
         return false;
     };
     let (Some(first), Some(later)) = (firsts.last_chunk::<BLOCK>(), laters.last_chunk()) else {
@@ -422,17 +422,17 @@ fn lacks<const N: usize>(text: &[u8], apart: usize, pairs: [(u8, u8); N]) -> boo
 fn skip<const N: usize>(
     text: &[u8],
     mut at: usize,
-    apart: usize,
+    distance: usize,
     has: impl Fn(&[u8; N], &[u8; N]) -> bool,
 ) -> usize {
-    let Some(last) = text.len().checked_sub(N + apart) else {
+    let Some(last) = text.len().checked_sub(N + distance) else {
         return at;
     };
     while at < last + N {
         let start = at.min(last);
         let first = text.get(start..).and_then(|rest| rest.first_chunk::<N>());
         let later = text
-            .get(start + apart..)
+            .get(start + distance..)
             .and_then(|rest| rest.first_chunk::<N>());
         match (first, later) {
             (Some(first), Some(later)) if !has(first, later) => at = start + N,
@@ -594,15 +594,15 @@ mod tests {
 
     #[test]
     fn blocks_without_the_pair_are_walked_over() {
-        for (len, apart, expected) in [
+        for (len, distance, expected) in [
             (15, 0, 0),
             (16, 0, 16),
             (17, 2, 0),
             (18, 2, 16),
             (50, 2, 48),
         ] {
-            let found = skip::<16>(&vec![b'x'; len], 0, apart, |_, _| false);
-            assert_eq!(found, expected, "{len}, {apart}");
+            let found = skip::<16>(&vec![b'x'; len], 0, distance, |_, _| false);
+            assert_eq!(found, expected, "{len}, {distance}");
         }
         let found = skip::<16>(&[b'x'; 50], 3, 2, |first, _| first.len() < 16);
         assert_eq!(found, 48);

@@ -15,7 +15,7 @@ pub(crate) enum InLine {
     Word,
     Colon,
     /// Allowed in pointers and lists of ids.
-    Apart,
+    Separator,
     Unusual,
 }
 
@@ -30,7 +30,7 @@ const IN_LINE: [InLine; 256] = {
     while byte.is_ascii() {
         table[byte as usize] = match byte {
             b':' => InLine::Colon,
-            b'/' | b'~' | b',' | b' ' => InLine::Apart,
+            b'/' | b'~' | b',' | b' ' => InLine::Separator,
             b'-' | b'.' => InLine::Word,
             _ if begins_word(byte) => InLine::Word,
             _ => InLine::Unusual,
@@ -97,8 +97,8 @@ impl SimpleLine {
                     }
                     count += 1;
                 }
-                InLine::Apart if is_header && count != 2 => return None,
-                InLine::Apart | InLine::Word => {}
+                InLine::Separator if is_header && count != 2 => return None,
+                InLine::Separator | InLine::Word => {}
                 InLine::Unusual => match rest {
                     [b'\n', ..] => break 1,
                     [b'\r', b'\n', ..] => break 2,
