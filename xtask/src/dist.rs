@@ -1,7 +1,7 @@
-//! The files of a release: an archive with the command for Linux, a Python wheel that contains it, the wheel of the Python
+//! The files of a release for this platform: an archive with the command, a Python wheel that contains it, the wheel of the Python
 //! library, and their checksums.
 //!
-//! maturin builds the command and the wheels. zig links against an old C library, so that the command runs on old and new
+//! maturin builds the command and the wheels. On Linux, zig links against an old C library, so that the command runs on old and new
 //! systems. `xtask/dist/build.txt` pins both. The archive contains the command of the wheel.
 
 use std::fs;
@@ -18,7 +18,27 @@ use crate::workspace::{
 };
 use crate::{inspector, python};
 
-const PLATFORM: &str = "x86_64-unknown-linux-gnu";
+/// The target of this platform, if files of a release are built for it.
+const PLATFORM: Option<&str> = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+    Some("x86_64-unknown-linux-gnu")
+} else if cfg!(all(target_os = "linux", target_arch = "aarch64")) {
+    Some("aarch64-unknown-linux-gnu")
+} else if cfg!(all(target_os = "macos", target_arch = "x86_64")) {
+    Some("x86_64-apple-darwin")
+} else if cfg!(all(target_os = "macos", target_arch = "aarch64")) {
+    Some("aarch64-apple-darwin")
+} else {
+    None
+};
+const IS_LINUX: bool = cfg!(target_os = "linux");
+/// GNU tar, and a program that prints checksums.
+const TAR: &str = if IS_LINUX { "tar" } else { "gtar" };
+const SHA256: &str = if IS_LINUX {
+    "sha256sum"
+} else {
+    "shasum --algorithm 256"
+};
+const OLDEST_MACOS: &str = "11.0";
 /// The oldest glibc that the command runs with, and the name that Python has for it.
 const OLDEST_GLIBC: (u32, u32) = (2, 17);
 const COMPATIBILITY: &str = "manylinux2014";
@@ -46,16 +66,16 @@ pub(crate) const RELEASE: &str = "files of a release";
 
 static BUILT: OnceLock<Packages> = OnceLock::new();
 
-/// Returns the job that builds the files with a profile into `target/dist`, and prints their sizes and checksums. Elsewhere than on
-/// x86-64 Linux it only builds the command.
+/// Returns the job that builds the files with a profile into `target/dist`, and prints their sizes and checksums. On another platform
+/// than those of [`PLATFORM`] it only builds the command.
 pub(crate) fn job(profile: &'static str) -> Job {
     let job = Job::new(RELEASE, RELEASE, 300, move || {
-        if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        let Some(platform) = PLATFORM else {
             let build = format!("build --package plaincall-cli --profile {profile}");
             step("build of plaincall", &mut cargo(&build))?;
-            return skipped("wheels and archive", "they are built on x86-64 Linux");
-        }
-        let packages = build(profile)?;
+            return skipped("wheels and archive", "they are built on Linux and macOS");
+        };
+        let packages = build(platform, profile)?;
         for name in [&packages.archive, &packages.wheel, &packages.library] {
             let bytes = fs::metadata(packages.folder.join(name)).map_or(0, |file| file.len());
             report!("{:6} kB  {name}", bytes / 1000);
@@ -82,23 +102,25 @@ pub(crate) fn command() -> PathBuf {
 }
 
 /// Builds the files, and replaces those of an earlier build.
-fn build(profile: &str) -> Result<Packages, String> {
+fn build(platform: &str, profile: &str) -> Result<Packages, String> {
     let staging = new_folder(&target().join("packages"))?;
     let page = inspector::page();
     if page.is_none() {
         report!("== the command has no page of the inspector, which needs WebAssembly");
     }
-    let wheel = self::wheel(&root(), profile, &staging, page.as_deref())?;
+    let wheel = self::wheel(&root(), platform, profile, &staging, page.as_deref())?;
     let unpacked = staging.join("wheel");
     let mut unzip = words("python3 -m zipfile --extract");
     step("unpack", unzip.arg(staging.join(&wheel)).arg(&unpacked))?;
     let program = unpacked.join(format!("plaincall_cli-{VERSION}.data/scripts/plaincall"));
-    check_glibc(&program)?;
-    let (archive, program) = archive(&program, &staging)?;
+    if IS_LINUX {
+        check_glibc(&program)?;
+    }
+    let (archive, program) = archive(&program, platform, &staging)?;
     if let Some(page) = page {
         check_page(&program, &page)?;
     }
-    let library = self::wheel(&root().join("python"), profile, &staging, None)?;
+    let library = self::wheel(&root().join("python"), platform, profile, &staging, None)?;
 
     // Cargo keeps programs of the profile `dist` in the same folder.
     let folder = target().join("dist");
@@ -113,7 +135,7 @@ fn build(profile: &str) -> Result<Packages, String> {
         let built = staging.join(name);
         fs::rename(&built, folder.join(name)).map_err(at(&built))?;
     }
-    let sums = output(words("sha256sum").args(names).current_dir(&folder))?;
+    let sums = output(words(SHA256).args(names).current_dir(&folder))?;
     write(&folder.join(CHECKSUMS), sums)?;
     Ok(Packages {
         folder,
@@ -140,7 +162,13 @@ fn check_page(program: &Path, page: &Path) -> Result<(), String> {
 
 /// Builds the Python package whose `pyproject.toml` is in `package`, with the inspector's page if the command is in it, and returns
 /// the name of its wheel in `to`.
-fn wheel(package: &Path, profile: &str, to: &Path, page: Option<&Path>) -> Result<String, String> {
+fn wheel(
+    package: &Path,
+    platform: &str,
+    profile: &str,
+    to: &Path,
+    page: Option<&Path>,
+) -> Result<String, String> {
     let tools = python::install(&root().join("xtask/dist/build.txt"), &target().join("zig"))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(tools.clone()).chain(std::env::split_paths(&path));
@@ -148,12 +176,23 @@ fn wheel(package: &Path, profile: &str, to: &Path, page: Option<&Path>) -> Resul
     let home = cargo_home().ok_or("no home directory")?;
     let mut build = Command::new(tools.join("maturin"));
     build
-        .args(["build", "--zig", "--locked", "--profile", profile])
-        .args(["--target", PLATFORM, "--compatibility", COMPATIBILITY])
+        .args([
+            "build",
+            "--locked",
+            "--profile",
+            profile,
+            "--target",
+            platform,
+        ])
         .arg("--out")
         .arg(to)
         .current_dir(package)
         .env("PATH", paths);
+    if IS_LINUX {
+        build.args(["--zig", "--compatibility", COMPATIBILITY]);
+    } else {
+        build.env("MACOSX_DEPLOYMENT_TARGET", OLDEST_MACOS);
+    }
     // The same bytes in every home directory, and at every time. 1980 is the first year of a zip file.
     let flags = format!("--remap-path-prefix={}=/cargo", home.display());
     build.env("RUSTFLAGS", flags);
@@ -191,8 +230,8 @@ fn newest_glibc(symbols: &str) -> Option<(u32, u32)> {
 }
 
 /// Packs the command with its completions, man pages, licences and first example, and returns the names of the archive and of the command.
-fn archive(from: &Path, staging: &Path) -> Result<(String, PathBuf), String> {
-    let name = format!("plaincall-{VERSION}-{PLATFORM}");
+fn archive(from: &Path, platform: &str, staging: &Path) -> Result<(String, PathBuf), String> {
+    let name = format!("plaincall-{VERSION}-{platform}");
     let folder = new_folder(&staging.join(&name))?;
     copy(from, &folder)?;
     let program = folder.join("plaincall");
@@ -210,7 +249,8 @@ fn archive(from: &Path, staging: &Path) -> Result<(String, PathBuf), String> {
 
     let archive = format!("{name}.tar.gz");
     // The same bytes for every user and at every time.
-    let mut tar = words("tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0");
+    let mut tar = words(TAR);
+    tar.args("--sort=name --owner=0 --group=0 --numeric-owner --mtime=@0".split(' '));
     tar.args(["--mode=u=rwX,go=rX", "--use-compress-program=gzip -9n"]);
     tar.args(["--create", "--file", &archive, &name]);
     step("archive", tar.current_dir(staging))?;

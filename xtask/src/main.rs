@@ -25,6 +25,7 @@ mod pool;
 mod promises;
 mod python;
 mod python_package;
+mod release;
 mod repository_lints;
 mod restate;
 mod site;
@@ -69,8 +70,9 @@ cargo xtask TASK
   bench npm     compare the npm package with other parsers in JavaScript, which it installs, and with a native addon
   model         ask a real model questions that no one here wrote; passes its arguments on to testing/testkit/model/measure.py
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
-  dist          build what a release publishes into target/dist, for x86-64 Linux, with the profile `dist`
+  dist          build what a release publishes for this platform into target/dist, with the profile `dist`
   installed dist  build it, install each file in a clean environment, and run the first example
+  release       the dry run of a release: what the workflow does for a tag, except publishing
   docs          rewrite docs/command-line.md and docs/configuration.md from the command, and docs/measured-models.md and
                 the defaults by model name from results/
   pictures      record the pictures of the README in docs/pictures from the real program (needs Chromium)
@@ -121,6 +123,7 @@ fn main() -> ExitCode {
         ["promises", word] => promises::keep(&root, Some(word)),
         ["dist"] => slow(dist::job(DIST)),
         ["installed", "dist"] => slow(installed::job()),
+        ["release"] => release::check(),
         ["docs"] => docs(),
         ["pictures"] => {
             groups::run(&[inspector::PAGE], None).and_then(|()| pictures::record(&root))

@@ -10,8 +10,8 @@ use crate::step::{copy, skipped, step};
 use crate::workspace::{at, cargo, command, root, target};
 use crate::{browser, node, suites, wasm};
 
-const PACKAGE: &str = "npm package";
-const SOURCE: &str = "typescript";
+pub(crate) const PACKAGE: &str = "npm package";
+pub(crate) const SOURCE: &str = "typescript";
 const FILES: &str = "tsconfig.json README.md src tests";
 const MODULES: [&str; 2] = ["parse.wasm", "gateway.wasm"];
 /// Other runtimes as npm has them, for x86-64 Linux.
