@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plaincall_call::document::Segment;
+use plaincall_call::repair::repair_document;
 use plaincall_call::{ModelText, NoTools, PromptText, ReplyCheck, ToolSet, Unclosed};
 use plaincall_syntax::{DialectError, Syntax};
 use pyo3::exceptions::PyTypeError;
@@ -108,7 +109,7 @@ impl Document {
         tools: &ToolSet,
         dialect: &plaincall_syntax::Dialect,
     ) -> Result<Option<PromptText>, DialectError> {
-        self.read.repair(&self.source, tools, dialect)
+        repair_document(&self.read, &self.source, tools, dialect)
     }
 }
 

@@ -76,12 +76,12 @@ pub(crate) fn new(
     let made = grammar(tools.iter(), dialect, &settings);
     let made = made.map_err(|error| GrammarError::new_err(error.to_string()))?;
     Ok(Grammar {
-        text: engine.text(&made),
-        notes: engine
-            .unheld(&made)
+        text: made.text(engine),
+        notes: made
+            .unheld_by(engine)
             .iter()
             .map(ToString::to_string)
             .collect(),
-        fields: engine.request_fields(&made),
+        fields: made.request_fields(engine),
     })
 }

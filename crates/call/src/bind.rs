@@ -14,51 +14,15 @@ use serde_json::{Map, Value};
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
 use crate::bind::block::bind_block;
-use crate::bind::emoji::bind_emoji;
+use crate::bind::emoji::{EmojiParts, bind_emoji};
 use crate::bind::object::bind_values;
-use crate::call::ToolCall;
-use crate::nearest::nearest_name;
 use crate::pointer::{Pointer, escape, unescape};
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::TypeError;
 use crate::tool::{Parameter, ToolSpec};
 use crate::tree::NodeIndex;
 use crate::validate::NotValidated;
-
-/// Validates a call against the definition of its tool, and returns the arguments for the tool.
-///
-/// In the block syntax, each argument must be declared and valid, and each required argument present. In the emoji
-/// syntax, the definition also decides how the line and the body are read ([`ToolSpec::usage`]; `spec/emoji.md`,
-/// binding to named parameters). The texts stay as written,
-/// except that a listed text loses the blanks and blank lines around it.
-///
-/// ```
-/// use plaincall_call::{Document, Parameter, ParameterKind, ToolSpec, bind};
-/// use plaincall_syntax::Dialect;
-///
-/// let tool = ToolSpec::new("run-query")
-///     .parameter(Parameter::new("file", ParameterKind::String))
-///     .parameter(Parameter::new("limit", ParameterKind::Integer).optional());
-///
-/// let document = Document::parse("🛠️[run-query main.sql 0100]🛠️[/end]", &Dialect::emoji())?;
-/// let call = document.calls().next().expect("a call");
-/// let arguments = bind(&tool, call).expect("it fits");
-/// assert_eq!(arguments.get("limit"), Some("0100"));
-/// assert_eq!(arguments.to_value(), serde_json::json!({"file": "main.sql", "limit": 100}));
-///
-/// let document = Document::parse("🛠️[run-query main.sql many]🛠️[/end]", &Dialect::emoji())?;
-/// let problems = bind(&tool, document.calls().next().expect("a call")).unwrap_err();
-/// assert_eq!(problems[0].message, "`limit`: expected an integer, found `many`");
-/// # Ok::<(), plaincall_syntax::DialectError>(())
-/// ```
-///
-/// # Errors
-/// Returns all errors at once: errors of the text first, missing arguments last. If part of the call could not be read,
-/// missing arguments are not reported. This does not decide whether the call may run; [`crate::ReplyCheck::may_run`]
-/// does.
-pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<ReplyDiagnostic>> {
-    ReplySteps::default().bind(tool, call)
-}
+use plaincall_names::nearest_name;
 
 /// The steps that are left to read and validate the calls of one reply, in addition to those for the sizes of their values.
 #[derive(Clone, Copy, Debug)]
@@ -71,16 +35,6 @@ impl Default for ReplySteps {
 }
 
 impl ReplySteps {
-    /// Binds a call as [`bind`] does. When no steps are left, each further call is invalid.
-    pub(crate) fn bind(
-        &mut self,
-        tool: &ToolSpec,
-        call: &ToolCall,
-    ) -> Result<Arguments, Vec<ReplyDiagnostic>> {
-        let bind = |problems: &mut Problems| bind_written(tool, call, problems);
-        self.count(call.header.span, bind)
-    }
-
     /// Validates arguments as [`bind_arguments`] does, with the same limit.
     pub(crate) fn bind_arguments(
         &mut self,
@@ -105,7 +59,8 @@ impl ReplySteps {
         })
     }
 
-    fn count(
+    /// Returns what `bind` makes of a call, unless it has errors. When no steps are left, each further call is invalid.
+    pub(crate) fn count(
         &mut self,
         span: Span,
         bind: impl FnOnce(&mut Problems) -> Arguments,
@@ -128,28 +83,8 @@ impl ReplySteps {
     }
 }
 
-pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
-    let (written, spoiled) = call.placed_for(tool);
-    let count = spoiled.len();
-    // Missing arguments and errors of the whole are known only if the whole text could be read.
-    problems.is_unrecoverable = spoiled.iter().any(|problem| problem.pointer.is_empty());
-    problems.found = spoiled;
-    let arguments = match call.syntax {
-        Syntax::Block => bind_block(tool, &written, problems),
-        Syntax::Emoji => bind_emoji(tool, call, problems),
-    };
-    if call.syntax == Syntax::Emoji && count > 0 {
-        // Its text is incomplete, so further errors would be misleading.
-        problems.found.truncate(count);
-        problems.inside.clear();
-        return arguments;
-    }
-    problems.complete(tool, call.syntax, call.header.span, &arguments);
-    arguments
-}
-
 /// Validates arguments without a source text, such as those of an edited call, against the definition of a tool. The
-/// checks are those of [`bind`] for a block call.
+/// checks are those for a block call.
 ///
 /// # Errors
 /// Returns all errors at once, missing arguments last. Their spans are those of the arguments, or empty.
@@ -160,6 +95,13 @@ pub fn bind_arguments(
     ReplySteps::default().bind_arguments(tool, arguments)
 }
 
+/// A call as it was written.
+pub(crate) enum Written<'c> {
+    Block(&'c Arguments),
+    Emoji(EmojiParts<'c>),
+}
+
+/// The errors of a call.
 #[derive(Default)]
 pub(crate) struct Problems {
     found: Vec<ReplyDiagnostic>,
@@ -173,6 +115,32 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
+    /// Binds a call, with the errors in its text.
+    pub(crate) fn bind(
+        &mut self,
+        tool: &ToolSpec,
+        written: Written<'_>,
+        header_span: Span,
+        spoiled: Vec<ReplyDiagnostic>,
+    ) -> Arguments {
+        let count = spoiled.len();
+        // Missing arguments and errors of the whole are known only if the whole text could be read.
+        self.is_unrecoverable = spoiled.iter().any(|problem| problem.pointer.is_empty());
+        self.found = spoiled;
+        let (arguments, syntax) = match written {
+            Written::Block(written) => (bind_block(tool, written, self), Syntax::Block),
+            Written::Emoji(parts) => (bind_emoji(tool, parts, self), Syntax::Emoji),
+        };
+        if syntax == Syntax::Emoji && count > 0 {
+            // Its text is incomplete, so further errors would be misleading.
+            self.found.truncate(count);
+            self.inside.clear();
+            return arguments;
+        }
+        self.complete(tool, syntax, header_span, &arguments);
+        arguments
+    }
+
     pub(crate) fn push(&mut self, problem: ReplyDiagnostic) {
         self.found.push(problem);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use plaincall_syntax::{Span, Syntax, Termination, is_blank};
 
 use crate::arguments::{Arguments, Text};
-use crate::collector::CallHeader;
+use crate::bind::emoji::{EmojiParts, Line};
 use crate::limits::DEEPEST;
 use crate::outside::Before;
 use crate::pointer::PointerError;
@@ -37,6 +37,32 @@ pub struct ToolCall {
     pub(crate) text: CallText,
     /// The text and calls before it in the reply.
     pub(crate) before: Arc<Before>,
+}
+
+/// The header of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallHeader {
+    /// The index in order of appearance, from 0, over all turns that one [`Collector`](crate::collector::Collector) reads.
+    pub index: usize,
+    /// The syntax.
+    pub syntax: Syntax,
+    /// The name of the tool, as written.
+    #[doc(alias = "gadgetName")]
+    pub name: String,
+    /// The id, written or assigned.
+    #[doc(alias = "invocationId")]
+    pub id: String,
+    /// Whether the id was assigned, not written.
+    pub is_id_automatic: bool,
+    /// Whether an earlier call of the same turn has the same id.
+    pub is_duplicate: bool,
+    /// The ids it depends on, each once, in the order written.
+    pub dependencies: Vec<String>,
+    /// The text after the name in the header of an emoji call, verbatim; `None` in the block syntax.
+    pub raw_args: Option<String>,
+    /// The location of the start marker and the header.
+    pub span: Span,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -125,6 +151,22 @@ impl ToolCall {
     /// Returns the location of the raw arguments of an emoji call.
     pub fn raw_args_span(&self) -> Option<Span> {
         self.raw_args.as_ref().map(|_| self.text.raw_args_span)
+    }
+
+    /// Returns the texts of an emoji call.
+    pub(crate) fn emoji_parts(&self) -> EmojiParts<'_> {
+        let end = Span::new(self.span.end, self.span.end);
+        EmojiParts {
+            line: Line {
+                text: self.raw_args.as_deref().unwrap_or_default(),
+                span: self.raw_args_span().unwrap_or_default(),
+            },
+            body: Line {
+                text: self.body().unwrap_or_default(),
+                span: self.body_span().unwrap_or(end),
+            },
+            has_marker: self.marker_in_value,
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod edges;
 pub(crate) mod json_scan;
+pub(crate) mod member;
 pub(crate) mod named;
 mod python_scan;
 mod tag;
@@ -13,9 +14,9 @@ use plaincall_syntax::{CALL_NAME_KEYS, CALL_TAGS, ceil_char_boundary, is_blank};
 
 use crate::candidates::edges::Edges;
 use crate::candidates::json_scan::{JsonScan, Scanned};
+use crate::candidates::member::Member;
 use crate::candidates::named::Named;
 use crate::candidates::python_scan::PythonScan;
-use crate::rescue::calls::Member;
 
 /// The maximum length of a candidate, in bytes. A longer one is text.
 const LONGEST: usize = 1 << 20;

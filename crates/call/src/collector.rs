@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use plaincall_syntax::{
-    Code, Diagnostic, Event, EventKind, Header, Section, Severity, Slot, Span, Syntax, Termination,
+    Code, Diagnostic, Event, EventKind, Header, Section, Severity, Slot, Span, Termination,
 };
 
 use crate::arguments::{Arguments, Leaf, Text};
-use crate::call::{Body, CallText, ToolCall};
+use crate::call::{Body, CallHeader, CallText, ToolCall};
 use crate::conversion_rule::ConversionRule;
 use crate::invisible::in_name;
 use crate::limits::Limits;
@@ -47,32 +47,6 @@ pub enum Collected {
     Finished(Box<ToolCall>),
     /// A close marker of reasoning without an open marker: the calls from this index on may be part of the reasoning.
     MaybeReasoning(usize),
-}
-
-/// The header of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CallHeader {
-    /// The index in order of appearance, from 0, over all turns that one [`Collector`] reads.
-    pub index: usize,
-    /// The syntax.
-    pub syntax: Syntax,
-    /// The name of the tool, as written.
-    #[doc(alias = "gadgetName")]
-    pub name: String,
-    /// The id, written or assigned.
-    #[doc(alias = "invocationId")]
-    pub id: String,
-    /// Whether the id was assigned, not written.
-    pub is_id_automatic: bool,
-    /// Whether an earlier call of the same turn has the same id.
-    pub is_duplicate: bool,
-    /// The ids it depends on, each once, in the order written.
-    pub dependencies: Vec<String>,
-    /// The text after the name in the header of an emoji call, verbatim; `None` in the block syntax.
-    pub raw_args: Option<String>,
-    /// The location of the start marker and the header.
-    pub span: Span,
 }
 
 #[derive(Clone, Debug)]

@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::call_error::CallError;
-use crate::may_run::Bound;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::suspect_marker::SuspectMarker;
 
@@ -36,6 +35,19 @@ pub struct Binding {
     pub tool: Option<usize>,
     /// The arguments for the tool, or all errors. A rejected call may have valid arguments, as a truncated one.
     pub arguments: Result<Arc<Arguments>, Vec<ReplyDiagnostic>>,
+}
+
+/// A call that may run, with the arguments for its tool.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Bound {
+    /// The index of its tool ([`ToolLookup::find`](crate::ToolLookup::find)).
+    pub tool: usize,
+    /// The arguments.
+    pub arguments: Arc<Arguments>,
+    /// Text in a value that was probably meant to end the call earlier, or the start of another call. Such a call runs only if the
+    /// gate approves this very call.
+    pub held: Option<SuspectMarker>,
 }
 
 impl DecidedCall {

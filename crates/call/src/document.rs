@@ -12,15 +12,12 @@ use crate::call_error::CallError;
 use crate::decision::DecidedCall;
 use crate::leading::LeadingReasoning;
 use crate::limits::Limits;
-use crate::may_run::{ReplyCheck, Unclosed};
-use crate::repair::{repair, repair_reply};
+use crate::may_run::ReplyCheck;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::reply_reader::{ReplyItem, ReplyReader};
 use crate::stop::Stop;
 use crate::tool::lookup::{NoTools, ToolLookup};
-use crate::tool::set::ToolSet;
-use crate::untrusted::ModelText;
-use crate::untrusted::prompt_text::PromptText;
+use plaincall_names::Unclosed;
 
 /// A complete text and its calls: the output of `plaincall parse` (`spec/common.md` 11).
 ///
@@ -105,29 +102,6 @@ impl Document {
     /// Returns the calls with the decisions about them, in order.
     pub fn decided(&self) -> impl Iterator<Item = &DecidedCall> {
         self.segments.iter().filter_map(Segment::call)
-    }
-
-    /// Returns a message to the model about the rejected calls, or `None` if there is none. If there is no call, but text like
-    /// one, the message is about that. `text` is the text of this document.
-    ///
-    /// # Errors
-    /// Returns an error for the automatic dialect: the message teaches one syntax.
-    pub fn repair(
-        &self,
-        text: &ModelText<'_>,
-        tools: &ToolSet,
-        dialect: &Dialect,
-    ) -> Result<Option<PromptText>, DialectError> {
-        let rejected = self.decided();
-        let rejected = rejected.filter_map(|read| Some((&*read.call, read.rejection()?)));
-        let mut rejected = rejected.peekable();
-        if rejected.peek().is_some() {
-            repair(rejected, tools, dialect).map(Some)
-        } else if self.decided().next().is_none() {
-            repair_reply(text, tools, dialect)
-        } else {
-            Ok(None)
-        }
     }
 
     /// Returns the near misses in `text`, which must be the text of this document (`spec/common.md` 9). Reasoning is

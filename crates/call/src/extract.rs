@@ -10,12 +10,13 @@ use serde::Serialize;
 
 use crate::decision::DecidedCall;
 use crate::limits::Limits;
-use crate::may_run::{ReplyCheck, Unclosed};
+use crate::may_run::ReplyCheck;
 use crate::openai::line_and_body;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::reply_reader::{ReplyItem, ReplyReader};
 use crate::stop::Stop;
 use crate::tool::set::ToolSet;
+use plaincall_names::Unclosed;
 
 /// Reads texts, each as a reply on its own, and returns a row for each.
 ///

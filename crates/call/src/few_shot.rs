@@ -7,9 +7,8 @@ pub use shown_calls::{ShownCall, ShownCalls};
 use std::fmt;
 use std::slice;
 
+pub use plaincall_names::FewShotExample;
 use plaincall_syntax::{Dialect, DialectError};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::history::{ResultMessage, Status, results};
 use crate::render_call::{JsonCall, render_call};
@@ -20,45 +19,6 @@ use crate::untrusted::prompt_text::PromptTextBuilder;
 
 /// The maximum size of all messages together, in bytes.
 const MOST_BYTES: usize = 16 << 10;
-
-/// A question as a person asks it, the call that answers it, the output of the call, and the answer. Without a tool, a question
-/// that needs no call.
-///
-/// ```
-/// use plaincall_call::few_shot::{FewShotExample, few_shot};
-/// use plaincall_call::{Parameter, ParameterKind, ToolSpec};
-/// use plaincall_syntax::Dialect;
-///
-/// let weather = ToolSpec::new("weather").parameter(Parameter::new("town", ParameterKind::String));
-/// let examples: Vec<FewShotExample> = serde_json::from_value(serde_json::json!([
-///     {"question": "Hello!", "answer": "Hello! What can I do for you?"},
-///     {"question": "Is it warm in Oslo?", "tool": "weather", "arguments": {"town": "Oslo"}, "result": "3 °C", "answer": "No, 3 °C."},
-/// ]))?;
-/// let shown = few_shot(&examples, &[&weather], &Dialect::emoji().escaped(), 8)?;
-/// let texts: Vec<&str> = shown.messages.iter().map(|message| &*message.text).collect();
-/// assert_eq!(texts[0], "Hello!");
-/// assert_eq!(texts[3], "🛠️[weather Oslo]\n🛠️[/end]\n");
-/// assert_eq!(texts[5], "No, 3 °C.");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct FewShotExample {
-    /// The question of a person.
-    pub question: String,
-    /// The tool that is called. Absent if the question needs no call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// The arguments of the call.
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    pub arguments: Map<String, Value>,
-    /// The output of the call.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub result: String,
-    /// The answer of the model at the end.
-    pub answer: String,
-}
 
 /// A message of an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,45 +65,62 @@ impl fmt::Display for InvalidExample {
     }
 }
 
-impl FewShotExample {
-    /// Creates the example of a call, if the call has a [question](CallExample::question).
-    fn of_call(tool: &ToolSpec, call: &CallExample) -> Option<Self> {
-        Some(Self {
-            question: call.question.clone()?,
-            tool: Some(tool.name.clone()),
-            arguments: call.arguments.as_object()?.clone(),
-            result: call.result.clone().unwrap_or_default(),
-            answer: call.answer.clone().unwrap_or_default(),
-        })
-    }
+/// Creates the example of a call, if the call has a [question](CallExample::question).
+fn example_of(tool: &ToolSpec, call: &CallExample) -> Option<FewShotExample> {
+    Some(FewShotExample {
+        question: call.question.clone()?,
+        tool: Some(tool.name.clone()),
+        arguments: call.arguments.as_object()?.clone(),
+        result: call.result.clone().unwrap_or_default(),
+        answer: call.answer.clone().unwrap_or_default(),
+    })
+}
 
-    /// Returns the field that is missing or not allowed, and the reason.
-    fn problem(&self) -> Option<(&'static str, String)> {
-        let texts = [("question", &self.question), ("answer", &self.answer)];
-        if let Some((field, _)) = texts.iter().find(|(_, text)| text.trim().is_empty()) {
-            return Some((
-                *field,
-                "it is missing; servers reject empty messages".to_owned(),
-            ));
-        }
-        let has_call = self.tool.is_some();
-        let others = [
-            ("arguments", !self.arguments.is_empty()),
-            ("result", !self.result.is_empty()),
-        ];
-        let (field, _) = others
-            .into_iter()
-            .find(|(_, is_given)| *is_given && !has_call)?;
-        Some((
-            field,
-            "the example has no `tool`; add it, or remove this".to_owned(),
-        ))
+/// Returns the field that is missing or not allowed, and the reason.
+fn problem_of(example: &FewShotExample) -> Option<(&'static str, String)> {
+    let texts = [("question", &example.question), ("answer", &example.answer)];
+    if let Some((field, _)) = texts.iter().find(|(_, text)| text.trim().is_empty()) {
+        return Some((
+            *field,
+            "it is missing; servers reject empty messages".to_owned(),
+        ));
     }
+    let has_call = example.tool.is_some();
+    let others = [
+        ("arguments", !example.arguments.is_empty()),
+        ("result", !example.result.is_empty()),
+    ];
+    let (field, _) = others
+        .into_iter()
+        .find(|(_, is_given)| *is_given && !has_call)?;
+    Some((
+        field,
+        "the example has no `tool`; add it, or remove this".to_owned(),
+    ))
 }
 
 /// Chooses at most `most` examples, and writes them as messages (`spec/prompt.md` 3.3): first one without a call, then one for
 /// each tool, then the second of each. Examples of the tools themselves, if they have a question, follow the given ones.
 /// An example of another tool is omitted, and one that would exceed 16 KiB.
+///
+/// ```
+/// use plaincall_names::FewShotExample;
+/// use plaincall_call::few_shot::few_shot;
+/// use plaincall_call::{Parameter, ParameterKind, ToolSpec};
+/// use plaincall_syntax::Dialect;
+///
+/// let weather = ToolSpec::new("weather").parameter(Parameter::new("town", ParameterKind::String));
+/// let examples: Vec<FewShotExample> = serde_json::from_value(serde_json::json!([
+///     {"question": "Hello!", "answer": "Hello! What can I do for you?"},
+///     {"question": "Is it warm in Oslo?", "tool": "weather", "arguments": {"town": "Oslo"}, "result": "3 °C", "answer": "No, 3 °C."},
+/// ]))?;
+/// let shown = few_shot(&examples, &[&weather], &Dialect::emoji().escaped(), 8)?;
+/// let texts: Vec<&str> = shown.messages.iter().map(|message| &*message.text).collect();
+/// assert_eq!(texts[0], "Hello!");
+/// assert_eq!(texts[3], "🛠️[weather Oslo]\n🛠️[/end]\n");
+/// assert_eq!(texts[5], "No, 3 °C.");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// Returns an error for an invalid dialect.
@@ -183,9 +160,7 @@ pub fn few_shot(
     let shown_tools = if most == 0 { &[] } else { tools };
     for (tool, group) in shown_tools.iter().zip(groups.iter_mut().skip(1)) {
         let own = tool.call_examples();
-        let own = own
-            .iter()
-            .filter_map(|call| FewShotExample::of_call(tool, call));
+        let own = own.iter().filter_map(|call| example_of(tool, call));
         // An invalid one is an error of the tool.
         let own = own.filter_map(|one| Conversation::new(&one, Some(tool), dialect, &escape).ok());
         group.extend(own);
@@ -228,7 +203,7 @@ impl Conversation {
         dialect: &Dialect,
         escape: &PromptTextBuilder,
     ) -> Result<Self, (&'static str, String)> {
-        if let Some(problem) = example.problem() {
+        if let Some(problem) = problem_of(example) {
             return Err(problem);
         }
         let mut texts = vec![

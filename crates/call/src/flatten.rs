@@ -11,10 +11,10 @@ use crate::bind::block::bind_block;
 use crate::bind::{Problems, bind_arguments};
 use crate::decimal::scalar_text;
 use crate::limits::Limits;
+use crate::pointer::unusable_key;
 use crate::pointer::{Pointer, escape, is_bad_index, is_index};
 use crate::schema::{AllowedValues, Kinds, SchemaReader, is_same};
 use crate::tool::ToolSpec;
-use crate::tool::check::unusable_key;
 
 static OPEN: Value = Value::Bool(true);
 

@@ -2,7 +2,6 @@
 
 mod arguments;
 mod automaton;
-mod constrain;
 mod ecma_pattern;
 mod emoji;
 mod engine;
@@ -29,12 +28,11 @@ use serde_json::Value;
 
 use arguments::{ArgumentValue, Lines};
 use automaton::Automaton;
-pub use constrain::Constrain;
 use emoji::{EmojiBody, EmojiForm};
-pub use engine::Engine;
 use exclusion::Exclusion;
 pub use options::{Choice, GrammarOptions};
 use pattern::Pattern;
+pub use plaincall_names::{Constrain, Engine};
 use schema_values::{Rules, SchemaValues};
 use text::Texts;
 

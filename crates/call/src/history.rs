@@ -1,10 +1,8 @@
 //! Earlier turns of the model, rendered for the prompt (`spec/history.md` 1).
 
 mod in_json;
-pub(crate) mod invented;
 pub(crate) mod results;
 
-pub use invented::InventedResults;
 pub use plaincall_plan::Status;
 pub use results::{ResultMessage, in_call_order, results};
 

@@ -35,7 +35,7 @@
 //!   definitions of other programs.
 //! - Replies: [`ReplyReader`] reads a reply in chunks and returns text, reasoning and validated calls; [`Document`]
 //!   reads a complete text. [`collector`] assembles calls from the events of `plaincall-syntax`.
-//! - Calls: [`ReplyCheck`] decides which calls may run, and [`bind`](bind()) validates a call against its tool.
+//! - Calls: [`ReplyCheck`] decides which calls may run, and [`bind`](bind) validates a call against its tool.
 //!   [`Arguments`] holds the text of each value and converts it to the requested type.
 //! - Tables: [`extract`](mod@extract) converts each text to a row.
 //! - Other formats: [`rescue`] finds the calls of a model that was not taught our syntax.
@@ -57,6 +57,7 @@ pub mod answer;
 mod argument_error;
 mod arguments;
 mod bind;
+mod bind_call;
 mod call;
 mod call_error;
 mod candidates;
@@ -65,7 +66,6 @@ pub mod collector;
 mod conversion_rule;
 mod decimal;
 mod decision;
-mod dialect_options;
 pub mod document;
 pub mod extract;
 pub mod few_shot;
@@ -73,14 +73,13 @@ mod flatten;
 pub mod grammar;
 pub mod history;
 mod ids;
+mod invented;
 mod invisible;
 mod json_stream;
 mod json_text;
 mod leading;
 mod limits;
 mod may_run;
-mod named;
-mod nearest;
 pub mod openai;
 mod outside;
 mod placing;
@@ -105,17 +104,20 @@ mod validate;
 
 pub use argument_error::ArgumentError;
 pub use arguments::{Argument, Arguments};
+pub use bind::bind_arguments;
 pub use bind::object::bind_object;
-pub use bind::{bind, bind_arguments};
-pub use call::ToolCall;
+pub use bind_call::bind;
+pub use call::{CallHeader, ToolCall};
 pub use call_error::{CallError, MissingEnd};
-pub use collector::CallHeader;
 pub use conversion_rule::ConversionRule;
-pub use decision::{Binding, DecidedCall};
-pub use dialect_options::{DialectOptions, SyntaxOption};
+pub use decision::{Binding, Bound, DecidedCall};
 pub use document::Document;
+#[doc(hidden)]
+pub use invented::InventedResults;
 pub use limits::Limits;
-pub use may_run::{Bound, ReadCall, ReplyCheck, Unclosed};
+pub use may_run::{ReadCall, ReplyCheck};
+pub use plaincall_names::{DialectOptions, SyntaxOption};
+pub use plaincall_names::{Effect, Unclosed, named};
 pub use reply_diagnostic::ReplyDiagnostic;
 pub use reply_reader::{ReplyEnd, ReplyItem, ReplyItems, ReplyReader};
 pub use schema::Schema;
@@ -125,7 +127,7 @@ pub use suspect_marker::SuspectMarker;
 pub use tool::example::CallExample;
 pub use tool::lookup::{NoTools, ToolLookup};
 pub use tool::set::ToolSet;
-pub use tool::{Effect, Parameter, ParameterKind, ToolSpec};
+pub use tool::{Parameter, ParameterKind, ToolSpec};
 pub use untrusted::prompt_text::{PromptText, PromptTextBuilder};
 pub use untrusted::{ModelText, Trusted, Untrusted};
 
@@ -144,12 +146,12 @@ pub mod json {
 
 /// Keys and the segments of JSON Pointers.
 pub mod pointers {
-    pub use crate::pointer::{escape, unescape};
+    pub use plaincall_names::pointers::{escape, unescape};
 }
 
 /// Suggestions for misspelled names.
 pub mod names {
-    pub use crate::nearest::{did_you_mean, nearest_name, unknown_tool};
+    pub use plaincall_names::{did_you_mean, nearest_name, unknown_tool};
 }
 
 /// JSON arguments written as the text of a call.

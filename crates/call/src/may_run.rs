@@ -5,42 +5,29 @@ use std::sync::Arc;
 
 pub(crate) mod last_value;
 
+use plaincall_names::{Effect, Unclosed};
 use plaincall_syntax::{
     Dialect, DialectError, EventKind, MarkerUse, NearMiss, NearMisses, Parser, Syntax, Termination,
     is_blank,
 };
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
-use crate::bind::ReplySteps;
+use crate::bind::{ReplySteps, bind_arguments};
+use crate::bind_call::bind_within;
 use crate::call::{ToolCall, problems_of_text};
 use crate::call_error::{CallError, MissingEnd};
 use crate::candidates::named::Named;
 use crate::decision::{Binding, DecidedCall};
+use crate::flatten::flatten;
 use crate::may_run::last_value::LastValue;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::stop::Stop;
 use crate::suspect_marker::SuspectMarker;
+use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
 use crate::tool::set::ToolSet;
-use crate::tool::{Effect, ToolSpec};
-
-/// How calls without an end marker are handled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Unclosed {
-    /// They are rejected, except block calls whose tool only reads, or that end with a complete text and a value of one line.
-    #[default]
-    Reject,
-    /// They run if the next call or the end of a complete text ended them. For models that forget end markers.
-    Run,
-}
-
-crate::named!(Unclosed { Reject = "reject", Run = "run" });
 
 /// Decides which calls of a reply may run (`spec/common.md` 10). Pass it every call of the reply, in order.
 ///
@@ -71,19 +58,6 @@ pub struct ReplyCheck {
     /// The beginning of a call before a call of the reply that is not one, so that later ones may be part of its values.
     broken: Option<String>,
     steps: ReplySteps,
-}
-
-/// A call that may run, with the arguments for its tool.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Bound {
-    /// The index of its tool ([`ToolLookup::find`]).
-    pub tool: usize,
-    /// The arguments.
-    pub arguments: Arc<Arguments>,
-    /// Text in a value that was probably meant to end the call earlier, or the start of another call. Such a call runs only if the
-    /// gate approves this very call.
-    pub held: Option<SuspectMarker>,
 }
 
 /// A call that was read with other tools, or with none.
@@ -225,7 +199,10 @@ impl ReplyCheck {
         }
         let found = tools.find(&call.name);
         let (arguments, unknown) = if let Some((_, tool)) = found {
-            (self.steps.bind(tool, &call).map(Arc::new), None)
+            (
+                bind_within(&mut self.steps, tool, &call).map(Arc::new),
+                None,
+            )
         } else {
             let message = tools.unknown(&call.name);
             (Err(unknown_tool(message.clone(), &call)), Some(message))
@@ -353,7 +330,7 @@ impl ReplyCheck {
                     .to_owned(),
             );
         };
-        tools.mismatch(call.name, arguments)
+        mismatch(tools, call.name, arguments)
     }
 
     /// Looks for the beginning of a call in the text before this one.
@@ -498,4 +475,27 @@ fn start_marker(dialect: &Dialect, syntax: Syntax) -> String {
     let is_start = |usage: &MarkerUse| *usage == MarkerUse::Start(syntax);
     let start = markers.into_iter().find(|marker| is_start(&marker.usage));
     start.map(|marker| marker.text).unwrap_or_default()
+}
+
+/// Returns why a call with these arguments cannot run with these tools, as a sentence for the model. Returns `None` if it
+/// can.
+fn mismatch(tools: &ToolSet, name: &str, arguments: &Map<String, Value>) -> Option<String> {
+    let Some(tool) = tools.get(name) else {
+        return Some(format!("the toolbox has no tool `{name}`"));
+    };
+    let is_valid = || {
+        let written = flatten(arguments, Some(tool)).map_err(|error| error.to_string())?;
+        let written = written.iter().map(|(pointer, text)| (&**pointer, &**text));
+        let arguments = Arguments::from_pairs_for(tool, written);
+        let arguments = arguments.map_err(|error| error.to_string())?;
+        let problems = bind_arguments(tool, &arguments).err().unwrap_or_default();
+        match problems.into_iter().next() {
+            Some(problem) => Err(problem.message),
+            None => Ok(()),
+        }
+    };
+    let invalid: String = is_valid().err()?;
+    Some(format!(
+        "the arguments do not match this toolbox: {invalid}"
+    ))
 }

@@ -11,7 +11,7 @@ use plaincall_syntax::{
 
 use crate::candidates::named::Named;
 use crate::candidates::{Candidates, Piece};
-use crate::nearest::shortened;
+use plaincall_names::shortened;
 
 /// The part of a line in which a near miss of a start marker is looked for, in bytes.
 const LONGEST_LINE: usize = 512;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+pub(crate) use plaincall_names::pointers::{escape, unescape};
 use plaincall_syntax::{Section, is_blank};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,20 +171,19 @@ pub(crate) fn is_bad_index(segment: &str) -> bool {
     }
 }
 
-/// Returns the key of a segment of a pointer: `~1` means `/`, `~0` means `~`; any other `~` stays (`spec/block.md` 7.1).
-pub fn unescape(segment: &str) -> Cow<'_, str> {
-    if segment.contains('~') {
-        Cow::Owned(segment.replace("~1", "/").replace("~0", "~"))
+/// Returns why a key cannot be written as a pointer, to complete the sentence "the name of a parameter …".
+pub(crate) fn unusable_key(key: &str) -> Option<&'static str> {
+    if key.is_empty() {
+        Some("must not be empty")
+    } else if key.contains(is_blank) {
+        Some(
+            "must not contain a space or tab: on a pointer line, the text after it would be a value",
+        )
+    } else if key.contains(['\n', '\r']) {
+        Some("must not contain a line end")
+    } else if is_bad_index(key) {
+        Some("must not look like a list index")
     } else {
-        Cow::Borrowed(segment)
-    }
-}
-
-/// Returns a key as a segment of a pointer.
-pub fn escape(key: &str) -> Cow<'_, str> {
-    if key.contains(['~', '/']) {
-        Cow::Owned(key.replace('~', "~0").replace('/', "~1"))
-    } else {
-        Cow::Borrowed(key)
+        None
     }
 }

@@ -140,7 +140,7 @@ fn is_read_as(text: &str, tool: &ToolSpec, object: Map<String, Value>, dialect: 
     document.is_ok_and(|document| {
         document.calls().next().is_some_and(|call| {
             let mut problems = Problems::default();
-            let back = bind_emoji(tool, call, &mut problems).to_value();
+            let back = bind_emoji(tool, call.emoji_parts(), &mut problems).to_value();
             problems.is_empty() && is_same(&back, &object)
         })
     })

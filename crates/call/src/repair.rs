@@ -4,6 +4,7 @@ mod block_example;
 mod emoji_example;
 mod example;
 mod fixed;
+mod kept;
 mod message;
 mod placeholder;
 
@@ -11,15 +12,17 @@ use plaincall_syntax::{
     CallFormat, Dialect, DialectError, NearMiss, Syntax, Termination, near_misses,
 };
 
-use crate::bind::bind;
+use crate::bind_call::bind;
 use crate::call::ToolCall;
 use crate::call_error::{CallError, MissingEnd};
 use crate::document::Document;
-use crate::repair::example::{Example, Wrong};
+use crate::repair::example::Example;
+use crate::repair::kept::Wrong;
 use crate::repair::message::Message;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
+use crate::tool::set::ToolSet;
 use crate::untrusted::prompt_text::PromptText;
 use crate::untrusted::{ModelText, Untrusted};
 
@@ -319,6 +322,29 @@ fn with_markers(text: &str, near: &[NearMiss]) -> String {
 }
 
 fn line_of(text: &str, most: usize) -> Untrusted<'static> {
-    let begin = crate::nearest::shortened(text, most).into_owned();
+    let begin = plaincall_names::shortened(text, most).into_owned();
     Untrusted::new(begin).on_one_line()
+}
+
+/// Returns a message to the model about the rejected calls, or `None` if there is none. If there is no call, but text like
+/// one, the message is about that. `text` is the text of the document.
+///
+/// # Errors
+/// Returns an error for the automatic dialect: the message teaches one syntax.
+pub fn repair_document(
+    document: &Document,
+    text: &ModelText<'_>,
+    tools: &ToolSet,
+    dialect: &Dialect,
+) -> Result<Option<PromptText>, DialectError> {
+    let rejected = document.decided();
+    let rejected = rejected.filter_map(|read| Some((&*read.call, read.rejection()?)));
+    let mut rejected = rejected.peekable();
+    if rejected.peek().is_some() {
+        repair(rejected, tools, dialect).map(Some)
+    } else if document.decided().next().is_none() {
+        repair_reply(text, tools, dialect)
+    } else {
+        Ok(None)
+    }
 }

@@ -9,10 +9,11 @@ use plaincall_syntax::{
     ByteEvents, ByteParser, Dialect, DialectError, Event, EventKind, Piece, Slot, Syntax, is_blank,
 };
 
+use crate::call::CallHeader;
 use crate::call_error::CallError;
-use crate::collector::{CallHeader, Collected, Collector};
+use crate::collector::{Collected, Collector};
 use crate::decision::DecidedCall;
-use crate::history::invented::InventedResults;
+use crate::invented::InventedResults;
 use crate::limits::Limits;
 use crate::may_run::ReplyCheck;
 use crate::outside::Outside;

@@ -5,7 +5,7 @@ mod formats;
 mod literal;
 mod tags;
 
-pub use formats::Format;
+pub use plaincall_names::Format;
 
 use std::mem;
 use std::sync::Arc;
@@ -15,15 +15,17 @@ use plaincall_syntax::{CALL_TAGS, Dialect, DialectError, Event, EventKind, Termi
 use crate::arguments::Arguments;
 use crate::bind::ReplySteps;
 use crate::candidates::{Candidate, Candidates, Piece};
+use crate::decision::Bound;
 use crate::limits::Limits;
+use crate::may_run::ReplyCheck;
 use crate::may_run::last_value::SPECIAL_TOKENS;
-use crate::may_run::{Bound, ReplyCheck, Unclosed};
 use crate::reply_reader::{ReplyItem, ReplyReader};
 use crate::rescue::calls::calls_in;
 use crate::rescue::tags::OpenTags;
 use crate::stop::Stop;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
+use plaincall_names::Unclosed;
 
 /// The maximum length of a text that is held back, in bytes.
 const MAX_HELD: usize = 1 << 20;

@@ -16,7 +16,7 @@ pub enum Stop {
     Broken,
 }
 
-crate::named!(Stop {
+plaincall_names::named!(Stop {
     Natural = "natural",
     EndOfFile = "end_of_file",
     Length = "length",

@@ -7,7 +7,7 @@ use plaincall_syntax::Syntax;
 use serde::{Deserialize, Serialize};
 
 use crate::call::ToolCall;
-use crate::nearest::shortened;
+use plaincall_names::shortened;
 
 const LONGEST_FOUND: usize = 120;
 

@@ -3,18 +3,19 @@
 mod by_schema;
 #[cfg(feature = "schemars")]
 mod by_type;
-pub(crate) mod check;
+mod check;
 mod defaults;
 pub(crate) mod definitions;
 pub(crate) mod example;
 pub(crate) mod lookup;
 pub(crate) mod set;
-mod untrusted;
+mod text;
 pub(crate) mod usable;
 pub(crate) mod usage;
 
 use std::borrow::Cow;
 
+use plaincall_names::Effect;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -159,28 +160,6 @@ impl ParameterKind {
     }
 }
 
-/// The effect of a tool on the world.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Effect {
-    /// It changes nothing.
-    Read,
-    /// It may change something, but repeating it has no further effect.
-    Idempotent,
-    /// It may change something. The default for tools without a declared effect.
-    #[default]
-    Write,
-}
-
-crate::named!(Effect {
-    Read = "read",
-    Idempotent = "idempotent",
-    Write = "write",
-});
-
 impl ToolSpec {
     /// Creates a tool without parameters and with [`Effect::Write`].
     pub fn new(name: impl Into<String>) -> Self {
@@ -197,6 +176,36 @@ impl ToolSpec {
             body: None,
             examples: Vec::new(),
         }
+    }
+
+    /// Adds an example of a call. [`check`](Self::check) rejects arguments that a call cannot have.
+    pub fn example(mut self, example: CallExample) -> Self {
+        self.examples.push(example);
+        self
+    }
+
+    /// Returns the examples of calls: those that were [added](Self::example), then the objects in the `examples` of the
+    /// schema of the arguments: arguments, or `arguments` with `question`, `answer` and perhaps `result`. Of two with the same
+    /// arguments, only the first.
+    pub fn call_examples(&self) -> Vec<Cow<'_, CallExample>> {
+        let of_schema = self.schema().document().get("examples");
+        let of_schema = of_schema.and_then(Value::as_array).into_iter().flatten();
+        let of_schema = of_schema.filter(|one| one.is_object());
+        let has_question = self.parameters().iter().any(|one| one.name == "question");
+        let of_schema = of_schema.map(|one| {
+            let asked = CallExample::asked_in(one).filter(|_| !has_question);
+            Cow::Owned(asked.unwrap_or_else(|| CallExample::new(one.clone())))
+        });
+        let mut examples: Vec<Cow<'_, CallExample>> = Vec::new();
+        for example in self.examples.iter().map(Cow::Borrowed).chain(of_schema) {
+            if examples
+                .iter()
+                .all(|one| one.arguments != example.arguments)
+            {
+                examples.push(example);
+            }
+        }
+        examples
     }
 
     /// Sets the description.

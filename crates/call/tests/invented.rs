@@ -1,8 +1,8 @@
 //! Results that a model invents.
 
 use plaincall_call::{
-    Untrusted,
-    history::{InventedResults, ResultMessage, Status, results},
+    InventedResults, Untrusted,
+    history::{ResultMessage, Status, results},
 };
 use plaincall_syntax::{Dialect, ceil_char_boundary};
 

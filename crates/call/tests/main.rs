@@ -19,7 +19,6 @@ mod json_stream_cost;
 mod key_patterns;
 mod may_run;
 mod message_tokens;
-mod nearest;
 mod other_definitions;
 mod problems;
 mod prompt;

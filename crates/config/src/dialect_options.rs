@@ -8,8 +8,8 @@
 
 use std::str::FromStr;
 
-use plaincall_call::SyntaxOption;
-use plaincall_call::names::did_you_mean;
+use plaincall_names::SyntaxOption;
+use plaincall_names::did_you_mean;
 use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
 
@@ -147,8 +147,8 @@ impl DialectOptions {
     }
 
     /// Returns the options without `--in-reasoning`.
-    fn plain(&self, syntax: SyntaxChoice) -> plaincall_call::DialectOptions {
-        let mut options = plaincall_call::DialectOptions::default();
+    fn plain(&self, syntax: SyntaxChoice) -> plaincall_names::DialectOptions {
+        let mut options = plaincall_names::DialectOptions::default();
         options.syntax = match syntax {
             SyntaxChoice::Block => SyntaxOption::Block,
             SyntaxChoice::Emoji => SyntaxOption::Emoji,

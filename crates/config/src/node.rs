@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use plaincall_call::pointers::{escape, unescape};
+use plaincall_names::pointers::{escape, unescape};
 use serde::de::DeserializeOwned;
 
 use crate::deserialize;

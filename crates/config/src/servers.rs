@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use plaincall_call::names::nearest_name;
+use plaincall_names::nearest_name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use indexmap::IndexMap;
-use plaincall_call::{Effect, Unclosed};
+use plaincall_names::{Effect, Unclosed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

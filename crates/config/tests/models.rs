@@ -8,12 +8,12 @@
 
 use std::num::NonZeroU32;
 
-use plaincall_call::Unclosed;
 use plaincall_config::FileError;
 use plaincall_config::secret::Address;
 use plaincall_config::settings::{
     Api, ArgumentMode, Model, Reasoning, Settings, Syntax, ToolMode, read_settings,
 };
+use plaincall_names::Unclosed;
 
 /// Reads the models of a file.
 fn read_models(file: &str, text: &str) -> Result<Vec<(String, Model)>, FileError> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use plaincall_call::ToolSpec;
 use plaincall_call::grammar::{self, Constrain, Engine, GrammarError, GrammarOptions, grammar};
 use plaincall_syntax::Dialect;
-use plaincall_wire::openai::ChatCompletionRequest;
+use plaincall_wire::openai::{ChatCompletionRequest, constrained};
 
 use crate::compiled::CompiledDialect;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
@@ -30,7 +30,7 @@ impl Constraint {
     pub(crate) fn of(plan: &ReplyPlan, upstream: &ChatCompletionRequest<'_>) -> Option<Self> {
         let is_own = upstream.response_format.is_some()
             // A field must not be in the request twice, even if it is `null`.
-            || Constrain::REQUEST_FIELDS.iter().any(|name| upstream.unknown.get(name).is_some());
+            || constrained::REQUEST_FIELDS.iter().any(|name| upstream.unknown.get(name).is_some());
         let has_calls = plan.mode == ReplyMode::Calls && plan.choice != Choice::None;
         (has_calls && !is_own).then(|| Self {
             offer: Arc::clone(&plan.offer),
@@ -71,7 +71,7 @@ impl Constraint {
             options = options.one_call();
         }
         let grammar = grammar(tools, &self.compiled.dialect, &options)?;
-        let fields = serde_json::Value::from(engine.request_fields(&grammar)).to_string();
+        let fields = serde_json::Value::from(grammar.request_fields(engine)).to_string();
         let members = fields
             .strip_prefix('{')
             .and_then(|rest| rest.strip_suffix('}'));

@@ -1,6 +1,6 @@
 //! Definitions of tools as untrusted text (`spec/running.md`, "Echoes").
 
-use plaincall_call::untrusted::EchoGuard;
+use plaincall_call::{Untrusted, untrusted::EchoGuard};
 
 use crate::event::{RunEvent, UntrustedText};
 use crate::toolbox::Toolbox;
@@ -12,7 +12,7 @@ pub(crate) fn definitions(
     history: &[RunEvent],
 ) -> Vec<RunEvent> {
     let of_tools = toolbox.iter().filter_map(|tool| {
-        let text = tool.spec().as_untrusted();
+        let text = Untrusted::new(tool.spec().text());
         let text = guard?.relevant_part(&text)?.into_owned();
         let from = tool.origin().map(|origin| format!(" from {origin}"));
         let from = from.unwrap_or_default();

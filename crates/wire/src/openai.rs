@@ -9,6 +9,7 @@
 
 mod chunk;
 mod chunk_writer;
+pub mod constrained;
 mod content;
 mod error;
 mod finish;

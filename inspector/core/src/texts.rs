@@ -4,6 +4,7 @@ use plaincall_call::ModelText;
 use plaincall_call::grammar::{Engine, GrammarOptions, grammar};
 use plaincall_call::openai::openai_calls;
 use plaincall_call::prompt::{PromptOptions, prompt};
+use plaincall_call::repair::repair_document;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -61,7 +62,7 @@ pub(crate) fn repair(inspected: &Inspected) -> Result<Option<String>, String> {
     let tools = inspected.needs_tools()?;
     let dialect = inspected.one_syntax()?;
     let text = ModelText::new(inspected.source.text.as_str());
-    let message = inspected.decided()?.repair(&text, tools, &dialect);
+    let message = repair_document(&inspected.decided()?, &text, tools, &dialect);
     let message = message.map_err(|error| error.to_string())?;
     Ok(message.map(|message| message.text().to_owned()))
 }
@@ -76,12 +77,12 @@ pub(crate) fn grammar_text(inspected: &Inspected, engine: &str) -> Result<Gramma
     )
     .map_err(|error| error.to_string())?;
     Ok(GrammarView {
-        text: engine.text(&made),
-        notes: engine
-            .unheld(&made)
+        text: made.text(engine),
+        notes: made
+            .unheld_by(engine)
             .iter()
             .map(ToString::to_string)
             .collect(),
-        fields: engine.request_fields(&made),
+        fields: made.request_fields(engine),
     })
 }

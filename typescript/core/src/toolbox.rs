@@ -11,6 +11,7 @@ use plaincall_call::history::{
 };
 use plaincall_call::prompt::{PromptOptions, prompt};
 use plaincall_call::render::{JsonCall, render_call};
+use plaincall_call::repair::repair_document;
 use plaincall_call::{
     DialectOptions, Document, Effect, Limits, ModelText, PromptText, PromptTextBuilder, ReplyCheck,
     ReplyItem, ReplyReader, Stop, ToolSet, Unclosed, Untrusted,
@@ -300,9 +301,8 @@ impl Tools {
             }
             ToolsOperation::Repair { stop, .. } => {
                 let source = ModelText::new(String::from_utf8_lossy(text));
-                let message = self
-                    .decided(text, *stop)?
-                    .repair(&source, &self.set, &self.dialect)
+                let document = self.decided(text, *stop)?;
+                let message = repair_document(&document, &source, &self.set, &self.dialect)
                     .map_err(Error::dialect)?;
                 write(output, &message.as_ref().map(PromptText::text))
             }
@@ -360,11 +360,11 @@ impl Tools {
                 }
                 let made = grammar(self.set.iter(), &self.dialect, &options);
                 let made = made.map_err(|error| Error::new("grammar", error))?;
-                let unheld = engine.unheld(&made);
+                let unheld = made.unheld_by(engine);
                 let view = GrammarView {
-                    text: engine.text(&made),
+                    text: made.text(engine),
                     notes: unheld.iter().map(ToString::to_string).collect(),
-                    request_fields: engine.request_fields(&made),
+                    request_fields: made.request_fields(engine),
                 };
                 write(output, &view)
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plaincall::call::grammar::{Constrain, Engine, Grammar};
 use plaincall_http::{Rejections, Waits};
-use plaincall_wire::openai::{Model, ModelList};
+use plaincall_wire::openai::{Model, ModelList, constrained};
 use plaincall_wire::paths;
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
@@ -64,7 +64,7 @@ impl GrammarSupport {
         }
         let (server, grammar) = (Arc::clone(self), Arc::clone(grammar));
         without_blocking(move || {
-            let fields = Arc::new(engine.request_fields(&grammar));
+            let fields = Arc::new(grammar.request_fields(engine));
             let mut printed = server
                 .printed
                 .lock()
@@ -121,7 +121,7 @@ impl OpenAi {
             plaincall_wire::read(&body).map_err(|error| asked.cannot_be_read(&error))?;
         let models = list.data.unwrap_or_default();
         let owners = models.iter().map(Model::id_and_owner);
-        Ok(Engine::from_list(owners, &client.model))
+        Ok(constrained::engine_of(owners, &client.model))
     }
 
     /// The setting for requests with a grammar: without one if other fields constrain the reply.
@@ -130,7 +130,7 @@ impl OpenAi {
             let field = self.0.field(name);
             field.is_some_and(|field| !field.is_null())
         };
-        if Constrain::REQUEST_FIELDS.iter().any(is_set) {
+        if constrained::REQUEST_FIELDS.iter().any(is_set) {
             return Constrain::Never;
         }
         self.1.constrain
@@ -179,7 +179,7 @@ impl OpenAi {
         let mut answer = answer.await?;
         if fields.is_some()
             && self.1.constrain == Constrain::Auto
-            && Constrain::REJECTIONS.contains(&answer.status())
+            && constrained::REJECTIONS.contains(&answer.status())
         {
             answer = self.0.post(self.body(&request, None), asked).await?;
             // The other request was the same but for the grammar.

@@ -10,6 +10,7 @@ use plaincall_agent::plaincall::call::grammar::{Engine, GrammarOptions, grammar}
 use plaincall_agent::plaincall::call::{Parameter, ParameterKind, ToolSpec};
 use plaincall_agent::plaincall::syntax::Dialect;
 use plaincall_testkit::model_server::{Asked, ModelServer, Script, Then};
+use plaincall_wire::openai::constrained;
 use serde_json::{Value, json};
 
 use crate::models::received::{Received, question};
@@ -51,7 +52,7 @@ fn summary(requests: &[Asked]) -> String {
             return "list";
         }
         let body = request.json();
-        let set = Constrain::REQUEST_FIELDS.iter();
+        let set = constrained::REQUEST_FIELDS.iter();
         let mut set = set.filter(|name| body.get(**name).is_some());
         set.next().unwrap_or(&"plain")
     });
@@ -209,7 +210,7 @@ async fn a_rejected_grammar_is_omitted_for_ten_minutes() {
 
 #[tokio::test]
 async fn own_fields_take_precedence() {
-    for name in Constrain::REQUEST_FIELDS {
+    for name in constrained::REQUEST_FIELDS {
         let set = |model: OpenAi| {
             model
                 .field(name, Json::new(&"own"))

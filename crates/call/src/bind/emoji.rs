@@ -12,7 +12,6 @@ use crate::absent::{given, is_absent};
 use crate::argument_error::quoted;
 use crate::arguments::{Arguments, Leaf, Text};
 use crate::bind::{Problems, Undeclared, takes};
-use crate::call::ToolCall;
 use crate::conversion_rule::ConversionRule;
 use crate::json_text;
 use crate::pointer::escape;
@@ -23,17 +22,23 @@ use crate::tool::ToolSpec;
 use crate::tool::usage::{Usage, UsageBody, UsageItem};
 use crate::tree::ROOT;
 
-pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
+/// The texts of an emoji call.
+#[derive(Clone, Copy)]
+pub(crate) struct EmojiParts<'c> {
+    pub(crate) line: Line<'c>,
+    pub(crate) body: Line<'c>,
+    /// Whether the body contains a whole marker.
+    pub(crate) has_marker: bool,
+}
+
+pub(crate) fn bind_emoji(
+    tool: &ToolSpec,
+    parts: EmojiParts<'_>,
+    problems: &mut Problems,
+) -> Arguments {
     let usage = tool.usage();
     let mut arguments = Arguments::default();
-    let line = Line {
-        text: call.raw_args.as_deref().unwrap_or_default(),
-        span: call.raw_args_span().unwrap_or_default(),
-    };
-    let body = call.body().unwrap_or_default();
-    let body_span = call
-        .body_span()
-        .unwrap_or(Span::new(call.span.end, call.span.end));
+    let EmojiParts { line, body, .. } = parts;
     if let UsageBody::Json = usage.body {
         if line.text.contains(|c| !is_blank(c)) {
             let message = format!(
@@ -43,17 +48,13 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
             let code = "line_not_empty";
             problems.push(ReplyDiagnostic::of_definition(code, "", line.span, message));
         }
-        let body = Line {
-            text: body,
-            span: body_span,
-        };
         json_body(tool, body, &mut arguments, problems);
         return arguments;
     }
     let surplus = positional(&usage, &line, &mut arguments);
     let given = match usage.body {
         // An empty body is the only way to omit an optional one.
-        UsageBody::Parameter(parameter) if parameter.required || !body.is_empty() => {
+        UsageBody::Parameter(parameter) if parameter.required || !body.text.is_empty() => {
             Some(parameter)
         }
         _ => None,
@@ -61,23 +62,26 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
     if let Some(parameter) = given {
         let name = &parameter.name;
         let (text_type, rule) = (TextType::String, ConversionRule::Body);
-        place(&mut arguments, name, body, body_span, text_type, rule);
+        place(&mut arguments, name, body.text, body.span, text_type, rule);
     }
     read_line(tool, &usage, &mut arguments, problems);
     if let Some(surplus) = surplus {
         problems.push(surplus);
     }
-    let is_filled = body.contains(|c: char| !is_blank(c) && c != '\n' && c != '\r');
+    let is_filled = body
+        .text
+        .contains(|c: char| !is_blank(c) && c != '\n' && c != '\r');
     if usage.body == UsageBody::Nothing && is_filled {
-        problems.unrecoverable(body_not_blank(&usage, call, body, body_span));
+        problems.unrecoverable(body_not_blank(&usage, parts));
     }
     arguments
 }
 
+/// A text of a call, and its location.
 #[derive(Clone, Copy)]
-struct Line<'c> {
-    text: &'c str,
-    span: Span,
+pub(crate) struct Line<'c> {
+    pub(crate) text: &'c str,
+    pub(crate) span: Span,
 }
 
 impl<'c> Line<'c> {
@@ -191,19 +195,19 @@ pub(crate) fn bind_line(tool: &ToolSpec, usage: &Usage<'_>, raw_args: &str) -> O
     is_right.then_some(arguments)
 }
 
-fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) -> ReplyDiagnostic {
+fn body_not_blank(usage: &Usage<'_>, parts: EmojiParts<'_>) -> ReplyDiagnostic {
     let name = usage.name;
-    let message = if call.marker_in_value {
+    let message = if parts.has_marker {
         format!(
             "{name} takes no body, but the body contains another call: end this call first, then send the other one again too"
         )
     } else {
-        let begin = quoted(body.trim_start());
+        let begin = quoted(parts.body.text.trim_start());
         format!(
             "{name} takes no body, but the body begins with {begin}: end the call right after its header; usage: `{usage}`"
         )
     };
-    ReplyDiagnostic::of_definition("body_not_blank", "", span, message)
+    ReplyDiagnostic::of_definition("body_not_blank", "", parts.body.span, message)
 }
 
 pub(crate) fn place(

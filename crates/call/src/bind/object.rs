@@ -11,11 +11,11 @@ use crate::bind::{Problems, Undeclared};
 use crate::conversion_rule::ConversionRule;
 use crate::decimal::scalar_text;
 use crate::pointer::escape;
+use crate::pointer::unusable_key;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::{AllowedValues, Kinds, SchemaReader};
 use crate::text_type::TextType;
 use crate::tool::ToolSpec;
-use crate::tool::check::unusable_key;
 use crate::tree::{Node, NodeIndex, Object, ROOT};
 
 /// Validates a JSON object against the definition of a tool, and returns it as arguments. No value is read as text, so all JSON that

@@ -3,11 +3,10 @@
 use super::keywords;
 use super::pattern::Pattern;
 use super::schema_values::SchemaValues;
-use super::string_limits::Strings;
-use super::text::Location;
+use super::text::{Location, Strings};
+use crate::pointer::unusable_key;
 use crate::pointer::{escape, is_index};
 use crate::schema::{AllowedValues, Alternative, Kinds};
-use crate::tool::check::unusable_key;
 
 /// Longer lists are written as JSON.
 const MOST_ITEMS: usize = 8;

@@ -3,8 +3,7 @@
 use super::keywords;
 use super::pattern::{Characters, Pattern};
 use super::schema_values::SchemaValues;
-use super::string_limits::Strings;
-use super::text::Location;
+use super::text::{Location, Strings};
 use crate::schema::{Alternative, Kinds};
 use crate::tool::ToolSpec;
 use crate::tool::usage::{UsageBody, UsageItem};

@@ -4,21 +4,11 @@ use super::ecma_pattern::texts_of;
 use super::keywords;
 use super::pattern::{Characters, Pattern};
 use super::schema_values::SchemaValues;
-use super::text::Location;
+use super::text::{Location, Strings};
 use crate::schema::{Alternative, Kinds};
 
 /// Up to this length, a value has one line.
 const SHORT: usize = 100;
-
-/// The strings of a schema at a location.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Strings {
-    Any,
-    /// Those of a text of the grammar.
-    Limited(usize),
-    /// The limits allow none.
-    Impossible,
-}
 
 impl<'s> SchemaValues<'_, 's> {
     /// Returns the strings of alternatives, none of which lists values. Limits that are not enforced are reported. `others` are

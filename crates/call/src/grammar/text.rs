@@ -10,6 +10,16 @@ use super::exclusion::Exclusion;
 use super::pattern::{Characters, Pattern};
 use super::{Unheld, json_string};
 
+/// The strings of a schema at a location.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Strings {
+    Any,
+    /// Those of a text of the grammar.
+    Limited(usize),
+    /// The limits allow none.
+    Impossible,
+}
+
 /// The maximum number of states of one text, and of all limited texts of a grammar. Engines need time for each.
 const MOST_STATES: usize = 4_000;
 const MOST_STATES_IN_ALL: usize = 6_000;

@@ -26,7 +26,3 @@ pub(crate) fn in_json(call: &PastCall<'_>, object: Option<&Map<String, Value>>) 
     let json = on_one_line(&Value::Object(fields));
     format!("(A call this syntax cannot express, as JSON: {json})\n")
 }
-
-pub(crate) fn json_string(text: &str) -> String {
-    on_one_line(&Value::from(text))
-}

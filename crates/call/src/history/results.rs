@@ -7,7 +7,7 @@ use plaincall_plan::Status;
 use plaincall_syntax::{Dialect, DialectError, Escaper, MarkerForm, MarkerUse};
 
 use crate::call_error::CallError;
-use crate::history::in_json::json_string;
+use crate::invented::word_of;
 use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
 use crate::untrusted::{Trusted, Untrusted};
 
@@ -244,14 +244,4 @@ impl ResultWriter {
 fn is_one_line(text: &str) -> bool {
     let is_break = |c: char| c.is_control() && c != '\t' || matches!(c, '\u{2028}' | '\u{2029}');
     !text.is_empty() && text.trim() == text && !text.contains(is_break)
-}
-
-/// Writes a name or id in a heading: as is, or as a JSON string if part of it could be read as the rest of the heading.
-pub(crate) fn word_of(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    if word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        json_string(word)
-    }
 }

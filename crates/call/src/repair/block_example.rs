@@ -11,11 +11,11 @@ use crate::call::ToolCall;
 use crate::flatten::flatten;
 use crate::json_text;
 use crate::pointer::{Pointer, escape};
-use crate::repair::example::{
+use crate::repair::fixed::fixed;
+use crate::repair::kept::{
     Keep, Keeper, Slot, Spelled, Wrong, allowed_at, by_key, is_in_union, is_related, key_of,
     pointers_of, spread,
 };
-use crate::repair::fixed::fixed;
 use crate::repair::placeholder::{as_before, ended_early, narrowed, skeleton};
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::schema::{AllowedValues, SchemaReader};

@@ -5,14 +5,13 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
+use crate::bind::Problems;
 use crate::bind::emoji::bind_emoji;
-use crate::bind::{Problems, bind};
+use crate::bind_call::bind;
 use crate::call::ToolCall;
 use crate::pointer::escape;
-use crate::repair::example::{
-    Keep, Keeper, Slot, Spelled, Texts, Wrong, by_key, key_of, pointers_of,
-};
 use crate::repair::fixed::fixed;
+use crate::repair::kept::{Keep, Keeper, Slot, Spelled, Texts, Wrong, by_key, key_of, pointers_of};
 use crate::repair::placeholder::{ended_early, placeholder, skeleton, word_on_line};
 use crate::schema::{AllowedValues, SchemaReader};
 use crate::tool::usage::{Usage, UsageBody};
@@ -47,7 +46,7 @@ pub(super) fn spelled(
         let is_kept = keep == Keep::Parts;
         (key, if is_kept { parts } else { whole })
     });
-    let written = bind_emoji(tool, call, &mut Problems::default());
+    let written = bind_emoji(tool, call.emoji_parts(), &mut Problems::default());
     let reader = tool.schema().reader();
     Draft::new(tool, &reader, broken.collect()).spelled(&written, Some(keeper), wrong.is_truncated)
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::pointer::unescape;
-use crate::repair::example::{Keeper, Slot, allowed_at, is_in_union};
+use crate::repair::kept::{Keeper, Slot, allowed_at, is_in_union};
 use crate::repair::placeholder::{narrowed, skeleton, whole};
 use crate::schema::{AllowedValues, SchemaReader};
 

@@ -7,13 +7,14 @@ use plaincall_syntax::{Dialect, DialectError, NearMiss, ceil_char_boundary, floo
 
 use crate::call::ToolCall;
 use crate::call_error::CallError;
-use crate::history::results::{fence_around, fence_character, word_of};
-use crate::nearest::shortened;
+use crate::history::results::{fence_around, fence_character};
+use crate::invented::word_of;
 use crate::repair::example::Example;
 use crate::repair::line_of;
 use crate::reply_diagnostic::ReplyDiagnostic;
 use crate::untrusted::prompt_text::{PromptText, PromptTextBuilder};
 use crate::untrusted::{ModelText, Trusted};
+use plaincall_names::shortened;
 
 /// The maximum number of described errors; a note reports how many more there are.
 const PROBLEMS: usize = 10;

@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use plaincall_syntax::is_blank;
 
-use crate::nearest::shortened;
+use crate::pointer::unusable_key;
 use crate::schema::{AllowedValues, Kinds, SchemaReader};
-use crate::tool::check::unusable_key;
+use plaincall_names::shortened;
 
 const LONGEST: usize = 160;
 /// The maximum depth of the required parts of an object.

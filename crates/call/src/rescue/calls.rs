@@ -2,53 +2,22 @@
 
 use std::sync::Arc;
 
-use plaincall_syntax::{CALL_ARGUMENT_KEYS, CALL_NAME_KEYS};
 use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
 use crate::bind::ReplySteps;
 use crate::candidates::INFOS;
 use crate::candidates::json_scan::{JsonScan, Scanned};
+use crate::candidates::member::Member;
 use crate::flatten::{flatten, flatten_call};
 use crate::json_text;
 use crate::pointer::escape;
 use crate::rescue::RescuedCall;
-use crate::rescue::formats::{FORMATS, Format, NOT_STRING, STRING, Step, Tagged};
+use crate::rescue::formats::{FORMATS, NOT_STRING, STRING, Step, Tagged};
 use crate::rescue::literal::Literals;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
-
-/// A member of a call in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Member {
-    /// The name of the tool.
-    Name,
-    Arguments,
-    /// A list of calls.
-    Calls,
-    /// A member that is ignored.
-    Other,
-}
-
-impl Member {
-    /// Returns the member with this key.
-    pub(crate) fn of(key: &str) -> Option<Self> {
-        let mut members = call_members();
-        let (member, _) = members.find(|(_, known)| *known == key)?;
-        Some(member)
-    }
-}
-
-/// Returns the members of a call in JSON, with their keys. `input` is too common a word: it would make most texts with JSON look
-/// like calls.
-pub(crate) fn call_members() -> impl Iterator<Item = (Member, &'static str)> {
-    let names = CALL_NAME_KEYS.iter().map(|key| (Member::Name, *key));
-    let arguments = CALL_ARGUMENT_KEYS.iter().filter(|key| **key != "input");
-    let arguments = arguments.map(|key| (Member::Arguments, *key));
-    let others = ["id", "type", "tool_call_id"].map(|key| (Member::Other, key));
-    let list = [(Member::Calls, "tool_calls")];
-    names.chain(arguments).chain(others).chain(list)
-}
+use plaincall_names::Format;
 
 /// A call as it is written.
 struct Written<'t> {

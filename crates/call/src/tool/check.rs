@@ -3,11 +3,17 @@
 use std::collections::HashSet;
 
 use plaincall_syntax::is_blank;
+use serde_json::{Map, Value};
 
+use crate::arguments::Arguments;
+use crate::bind::bind_arguments;
+use crate::flatten::flatten_call;
 use crate::invisible::in_name;
-use crate::pointer::{escape, is_bad_index};
+use crate::pointer::unusable_key;
 use crate::spec_error::SpecError;
+use crate::tool::example::CallExample;
 use crate::tool::{ParameterKind, ToolSpec};
+use plaincall_names::pointers::escape;
 
 impl ToolSpec {
     /// Checks that the definition is consistent, so that its tool can be called in both syntaxes.
@@ -40,6 +46,27 @@ impl ToolSpec {
         self.check_positional()?;
         self.validator().check(self.schema())?;
         self.check_examples()
+    }
+
+    fn check_examples(&self) -> Result<(), SpecError> {
+        for (index, example) in self.examples.iter().enumerate() {
+            let checked = example.arguments_for(self);
+            checked.map_err(|problem| {
+                SpecError::new(format!("/examples/{index}/arguments"), problem)
+            })?;
+            let given = [
+                ("question", example.question.is_some()),
+                ("answer", example.answer.is_some()),
+            ];
+            if let [(given, true), (missing, false)] | [(missing, false), (given, true)] = given {
+                let message = format!("an example with `{given}` needs `{missing}` too");
+                return Err(SpecError::new(
+                    format!("/examples/{index}/{given}"),
+                    message,
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn check_body(&self) -> Result<(), SpecError> {
@@ -123,6 +150,36 @@ impl ToolSpec {
     }
 }
 
+impl CallExample {
+    /// Returns the arguments if a call of the tool can have them.
+    ///
+    /// # Errors
+    /// Returns the problem.
+    pub(crate) fn arguments_for(&self, tool: &ToolSpec) -> Result<&Map<String, Value>, String> {
+        self.bound_for(tool)?;
+        self.object()
+    }
+
+    fn object(&self) -> Result<&Map<String, Value>, String> {
+        let arguments = self.arguments.as_object();
+        arguments.ok_or_else(|| "the arguments of an example must be an object".to_owned())
+    }
+
+    /// Returns the arguments that the tool would get.
+    ///
+    /// # Errors
+    /// Returns the problem.
+    pub(crate) fn bound_for(&self, tool: &ToolSpec) -> Result<Arguments, String> {
+        let pairs = flatten_call(self.object()?, tool)?;
+        let pairs = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
+        let written = Arguments::from_pairs_for(tool, pairs).map_err(|error| error.to_string())?;
+        bind_arguments(tool, &written).map_err(|errors| {
+            let messages: Vec<_> = errors.into_iter().map(|error| error.message).collect();
+            messages.join("; ")
+        })
+    }
+}
+
 fn check_tool_name(name: &str) -> Result<(), SpecError> {
     if let Some(message) = in_name(name) {
         return Err(SpecError::new("/name", message));
@@ -139,21 +196,4 @@ fn check_tool_name(name: &str) -> Result<(), SpecError> {
             "invalid tool name {name:?}: a name begins with a letter, a digit or `_`, and contains no whitespace, quotes, colons or brackets"
         ),
     ))
-}
-
-/// Returns why a key cannot be written as a pointer, to complete the sentence "the name of a parameter …".
-pub(crate) fn unusable_key(key: &str) -> Option<&'static str> {
-    if key.is_empty() {
-        Some("must not be empty")
-    } else if key.contains(is_blank) {
-        Some(
-            "must not contain a space or tab: on a pointer line, the text after it would be a value",
-        )
-    } else if key.contains(['\n', '\r']) {
-        Some("must not contain a line end")
-    } else if is_bad_index(key) {
-        Some("must not look like a list index")
-    } else {
-        None
-    }
 }

@@ -7,10 +7,11 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use crate::json_text;
-use crate::nearest::nearest_name;
 use crate::pointer::escape;
 use crate::spec_error::SpecError;
-use crate::tool::{Effect, ToolSpec};
+use crate::tool::ToolSpec;
+use plaincall_names::Effect;
+use plaincall_names::nearest_name;
 
 /// The names of the schema of the arguments: in `OpenAI`, MCP and Anthropic definitions.
 pub(super) const SCHEMAS: [&str; 3] = ["parameters", "inputSchema", "input_schema"];

@@ -1,15 +1,6 @@
 //! Examples of calls (`spec/prompt.md` 3.1).
 
-use std::borrow::Cow;
-
-use serde_json::{Map, Value};
-
-use crate::arguments::Arguments;
-use crate::bind::bind_arguments;
-use crate::flatten::flatten_call;
-use crate::spec_error::SpecError;
-use crate::tool::ToolSpec;
-use crate::tool::untrusted::gather;
+use serde_json::Value;
 
 /// An example of a call, which the prompt shows as the model has to write it.
 ///
@@ -79,7 +70,7 @@ impl CallExample {
     }
 
     /// Reads an object with `question`, `answer` and `arguments`, and perhaps `result`.
-    fn asked_in(example: &Value) -> Option<Self> {
+    pub(super) fn asked_in(example: &Value) -> Option<Self> {
         let text = |key: &str| example.get(key)?.as_str();
         let mut call = Self::new(example.get("arguments")?.clone());
         call.result = text("result").map(str::to_owned);
@@ -94,85 +85,19 @@ impl CallExample {
         words.extend(self.question.as_deref());
         words.extend(self.answer.as_deref());
     }
-
-    /// Returns the arguments if a call of the tool can have them.
-    ///
-    /// # Errors
-    /// Returns the problem.
-    pub(crate) fn arguments_for(&self, tool: &ToolSpec) -> Result<&Map<String, Value>, String> {
-        self.bound_for(tool)?;
-        self.object()
-    }
-
-    fn object(&self) -> Result<&Map<String, Value>, String> {
-        let arguments = self.arguments.as_object();
-        arguments.ok_or_else(|| "the arguments of an example must be an object".to_owned())
-    }
-
-    /// Returns the arguments that the tool would get.
-    ///
-    /// # Errors
-    /// Returns the problem.
-    pub(crate) fn bound_for(&self, tool: &ToolSpec) -> Result<Arguments, String> {
-        let pairs = flatten_call(self.object()?, tool)?;
-        let pairs = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
-        let written = Arguments::from_pairs_for(tool, pairs).map_err(|error| error.to_string())?;
-        bind_arguments(tool, &written).map_err(|errors| {
-            let messages: Vec<_> = errors.into_iter().map(|error| error.message).collect();
-            messages.join("; ")
-        })
-    }
 }
 
-impl ToolSpec {
-    /// Adds an example of a call. [`check`](Self::check) rejects arguments that a call cannot have.
-    pub fn example(mut self, example: CallExample) -> Self {
-        self.examples.push(example);
-        self
-    }
-
-    /// Returns the examples of calls: those that were [added](Self::example), then the objects in the `examples` of the
-    /// schema of the arguments: arguments, or `arguments` with `question`, `answer` and perhaps `result`. Of two with the same
-    /// arguments, only the first.
-    pub fn call_examples(&self) -> Vec<Cow<'_, CallExample>> {
-        let of_schema = self.schema().document().get("examples");
-        let of_schema = of_schema.and_then(Value::as_array).into_iter().flatten();
-        let of_schema = of_schema.filter(|one| one.is_object());
-        let has_question = self.parameters().iter().any(|one| one.name == "question");
-        let of_schema = of_schema.map(|one| {
-            let asked = CallExample::asked_in(one).filter(|_| !has_question);
-            Cow::Owned(asked.unwrap_or_else(|| CallExample::new(one.clone())))
-        });
-        let mut examples: Vec<Cow<'_, CallExample>> = Vec::new();
-        for example in self.examples.iter().map(Cow::Borrowed).chain(of_schema) {
-            if examples
-                .iter()
-                .all(|one| one.arguments != example.arguments)
-            {
-                examples.push(example);
+/// Collects the strings of a schema. Parsing has limited its depth.
+pub(super) fn gather<'v>(value: &'v Value, words: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => words.push(text),
+        Value::Array(items) => items.iter().for_each(|item| gather(item, words)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                words.push(name);
+                gather(value, words);
             }
         }
-        examples
-    }
-
-    pub(super) fn check_examples(&self) -> Result<(), SpecError> {
-        for (index, example) in self.examples.iter().enumerate() {
-            let checked = example.arguments_for(self);
-            checked.map_err(|problem| {
-                SpecError::new(format!("/examples/{index}/arguments"), problem)
-            })?;
-            let given = [
-                ("question", example.question.is_some()),
-                ("answer", example.answer.is_some()),
-            ];
-            if let [(given, true), (missing, false)] | [(missing, false), (given, true)] = given {
-                let message = format!("an example with `{given}` needs `{missing}` too");
-                return Err(SpecError::new(
-                    format!("/examples/{index}/{given}"),
-                    message,
-                ));
-            }
-        }
-        Ok(())
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

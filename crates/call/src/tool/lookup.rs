@@ -3,8 +3,8 @@
 use std::iter;
 use std::sync::Arc;
 
-use crate::nearest::unknown_tool;
 use crate::tool::ToolSpec;
+use plaincall_names::unknown_tool;
 
 /// Tools that calls can name. Names match exactly.
 pub trait ToolLookup {

@@ -2,15 +2,10 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
-
-use crate::arguments::Arguments;
-use crate::bind::bind_arguments;
-use crate::flatten::flatten;
-use crate::nearest::nearest_name;
 use crate::spec_error::SpecError;
 use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
+use plaincall_names::nearest_name;
 
 /// Definitions of tools with distinct names. Names match exactly.
 #[derive(Clone, Debug, Default)]
@@ -54,29 +49,6 @@ impl ToolSet {
     /// Returns the tools in the order in which they were added.
     pub fn iter(&self) -> std::slice::Iter<'_, ToolSpec> {
         self.tools.iter()
-    }
-
-    /// Returns why a call with these arguments cannot run with these tools, as a sentence for the model. Returns `None` if it
-    /// can.
-    pub(crate) fn mismatch(&self, name: &str, arguments: &Map<String, Value>) -> Option<String> {
-        let Some(tool) = self.get(name) else {
-            return Some(format!("the toolbox has no tool `{name}`"));
-        };
-        let is_valid = || {
-            let written = flatten(arguments, Some(tool)).map_err(|error| error.to_string())?;
-            let written = written.iter().map(|(pointer, text)| (&**pointer, &**text));
-            let arguments = Arguments::from_pairs_for(tool, written);
-            let arguments = arguments.map_err(|error| error.to_string())?;
-            let problems = bind_arguments(tool, &arguments).err().unwrap_or_default();
-            match problems.into_iter().next() {
-                Some(problem) => Err(problem.message),
-                None => Ok(()),
-            }
-        };
-        let invalid: String = is_valid().err()?;
-        Some(format!(
-            "the arguments do not match this toolbox: {invalid}"
-        ))
     }
 
     /// Returns the tool that an unknown name probably means. Use it for suggestions only.

@@ -88,13 +88,13 @@ pub(crate) fn print(options: &GrammarOptions, output: &mut Output) -> Outcome {
     let made = grammar(tools.iter(), &dialect, &settings);
     let made = made.map_err(|error| Failure::Runtime(error.to_string()))?;
     if options.raw {
-        let text = options.engine.text(&made);
+        let text = made.text(options.engine);
         output.bytes(text.trim_end().as_bytes())?;
         output.bytes(b"\n")?;
     } else {
-        output.json_line(&options.engine.request_fields(&made))?;
+        output.json_line(&made.request_fields(options.engine))?;
     }
-    for unheld in options.engine.unheld(&made) {
+    for unheld in made.unheld_by(options.engine) {
         print_note(&unheld);
     }
     Ok(Status::Success)

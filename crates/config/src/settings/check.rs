@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plaincall_call::names::did_you_mean;
+use plaincall_names::did_you_mean;
 
 use super::model_name::PROVIDERS;
 use super::paths::is_below;

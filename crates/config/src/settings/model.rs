@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use plaincall_call::Unclosed;
-use plaincall_call::few_shot::FewShotExample;
-use plaincall_call::grammar::{self, Engine};
-use plaincall_call::rescue::Format;
+use plaincall_names::Engine;
+use plaincall_names::FewShotExample;
+use plaincall_names::Format;
+use plaincall_names::Unclosed;
 use plaincall_syntax::Dialect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -225,7 +225,7 @@ pub enum Constrain {
     LlGuidance,
 }
 
-impl From<Constrain> for grammar::Constrain {
+impl From<Constrain> for plaincall_names::Constrain {
     fn from(constrain: Constrain) -> Self {
         match constrain {
             Constrain::Never => Self::Never,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use plaincall_call::grammar::{Constrain, Engine, GrammarError};
 use plaincall_http::Rejections;
-use plaincall_wire::openai::Model;
+use plaincall_wire::openai::{Model, constrained};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -47,7 +47,7 @@ impl Detected {
     fn engine(&self, model: &str) -> Result<Option<Engine>, GatewayError> {
         let models = self.models.as_ref().map_err(Clone::clone)?;
         let owners = models.iter().map(|(id, owner)| (&**id, &**owner));
-        Ok(Engine::from_list(owners, model))
+        Ok(constrained::engine_of(owners, model))
     }
 }
 
@@ -148,7 +148,7 @@ impl ConstrainedRequest {
         let answer = self.send_once(headers, guard).await;
         let is_rejected = answer
             .as_ref()
-            .is_err_and(|error| Constrain::REJECTIONS.contains(&error.status));
+            .is_err_and(|error| constrained::REJECTIONS.contains(&error.status));
         let is_dropped =
             is_rejected && self.may_drop.is_some() && self.asked.lock().await.unconstrain();
         let Some(model) = self.may_drop.take_if(|_| is_dropped) else {

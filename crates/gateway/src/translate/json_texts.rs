@@ -5,7 +5,8 @@ use std::iter;
 use std::ops::Range;
 
 use memchr::{memchr, memchr2_iter};
-use plaincall_call::{PromptTextBuilder, Untrusted, grammar::Constrain};
+use plaincall_call::{PromptTextBuilder, Untrusted};
+use plaincall_wire::openai::constrained;
 use plaincall_wire::{Json, Unknown, replace_lone_surrogates};
 
 /// The fields whose strings are addresses, encoded files or ids.
@@ -36,7 +37,7 @@ pub(super) enum Fields {
 impl Fields {
     fn has_text(self, name: &str) -> bool {
         let directs = || name.starts_with("stop") || DIRECTIVES.contains(&name);
-        self == Self::Message || !directs() && !Constrain::REQUEST_FIELDS.contains(&name)
+        self == Self::Message || !directs() && !constrained::REQUEST_FIELDS.contains(&name)
     }
 }
 

@@ -93,7 +93,7 @@ fn record(
     // A tag may accept strings that are too long.
     let is_looser = [grammar::Engine::Vllm, grammar::Engine::LlGuidance]
         .iter()
-        .any(|engine| engine.unheld(grammar).len() > grammar.unheld().len());
+        .any(|engine| grammar.unheld_by(*engine).len() > grammar.unheld().len());
     let end = end_marker(dialect);
     let with_line_ends = texts.iter().filter(|text| text.ends_with(&end));
     let with_line_ends: Vec<String> = with_line_ends.map(|text| format!("{text}\n")).collect();
@@ -157,7 +157,7 @@ fn texts_of_xgrammar_are_valid() {
         let mut case = Case::new(seed, &mut Random::new(seed)).unwrap();
         let is_tag = written["notation"] == "tag";
         if is_tag {
-            case.unheld = grammar::Engine::Vllm.unheld(&case.grammar);
+            case.unheld = case.grammar.unheld_by(grammar::Engine::Vllm);
         }
         let tag = is_tag.then(|| TagOracle::new(&engine, &case.tools, &case.dialect));
         for text in written["texts"].as_array().unwrap() {

@@ -32,7 +32,7 @@ fn check(grammar: &Grammar, call: impl Fn(&str) -> String, accepted: &[&str], re
     assert_eq!(unheld(grammar), [""; 0]);
     let lark = Engine::new().compile(&grammar.lark());
     let gbnf = Gbnf::new(&grammar.gbnf());
-    let is_in_lark = LlGuidance.unheld(grammar).is_empty();
+    let is_in_lark = grammar.unheld_by(LlGuidance).is_empty();
     for (texts, expected) in [(accepted, true), (rejected, false)] {
         for text in texts {
             let call = call(text);
@@ -276,7 +276,7 @@ fn engines_enforce_different_limits() {
         "tags": {"type": "array", "maxItems": 1, "items": {"type": "string", "maxLength": 80}}}});
     let grammar = made(&Dialect::block().escaped(), &schema, None);
     let of = |engine: grammar::Engine| {
-        let unheld = engine.unheld(&grammar).into_iter();
+        let unheld = grammar.unheld_by(engine).into_iter();
         let unheld = unheld.map(|one| format!("{} {}", one.pointer, one.keyword));
         unheld.collect::<Vec<String>>()
     };

@@ -56,7 +56,7 @@ impl Case {
             seed,
             dialect_name,
             option_name,
-            unheld: grammar::Engine::LlGuidance.unheld(&grammar),
+            unheld: grammar.unheld_by(grammar::Engine::LlGuidance),
             reader: ReplyReader::new(&dialect, set, gate, Limits::for_running()).unwrap(),
             near_misses: NearMisses::new(&dialect.without_reasoning()).unwrap(),
             tools,

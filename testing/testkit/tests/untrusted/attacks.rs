@@ -191,7 +191,7 @@ impl Attack {
         for _ in 0..if self.flood { 20 } else { 1 } {
             for (_, text) in self.pieces() {
                 match self.definition {
-                    Some(place) => guard.observe(&place.definition(&text).as_untrusted()),
+                    Some(place) => guard.observe(&Untrusted::new(place.definition(&text).text())),
                     None => guard.observe(&Untrusted::new(text)),
                 }
             }

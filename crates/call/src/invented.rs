@@ -6,7 +6,9 @@ use std::ops::Bound;
 
 use memchr::memchr;
 
-use crate::history::results::word_of;
+use serde_json::Value;
+
+use crate::json_text::on_one_line;
 
 /// The words of a heading before the number, the count and the name of the tool.
 const HEADING: [&str; 3] = ["Result ", " of ", ": tool "];
@@ -156,5 +158,15 @@ fn heading(line: &str, tools: &BTreeSet<String>) -> Heading {
         Heading::Perhaps
     } else {
         Heading::No
+    }
+}
+
+/// Writes a name or id in a heading: as is, or as a JSON string if part of it could be read as the rest of the heading.
+pub(crate) fn word_of(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        on_one_line(&Value::from(word))
     }
 }

@@ -1,7 +1,6 @@
 //! A macro for enums whose values have names.
 
 /// Implements `ALL`, `name` and `from_name` for an enum.
-#[doc(hidden)]
 #[macro_export]
 macro_rules! named {
     ($type:ident { $($value:ident = $name:literal),* $(,)? }) => {

@@ -1,6 +1,6 @@
 //! Whether replies are constrained.
 
-use super::Engine;
+use crate::Engine;
 
 /// Whether the model server constrains replies with a grammar, so that the model cannot write an invalid call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -18,24 +18,6 @@ pub enum Constrain {
 }
 
 impl Constrain {
-    /// Fields of a chat request with which it constrains its reply itself. Such a request gets no grammar.
-    pub const REQUEST_FIELDS: [&str; 11] = [
-        "ebnf",
-        "grammar",
-        "guided_choice",
-        "guided_grammar",
-        "guided_json",
-        "guided_regex",
-        "json_schema",
-        "regex",
-        "response_format",
-        "structural_tag",
-        "structured_outputs",
-    ];
-
-    /// The statuses with which servers reject a grammar.
-    pub const REJECTIONS: [u16; 4] = [400, 422, 500, 501];
-
     /// Returns whether a request without a grammar is an error.
     pub fn is_demanded(self) -> bool {
         matches!(self, Self::Always | Self::For(_))

@@ -1,6 +1,6 @@
 //! Suggestions for misspelled names.
 
-use plaincall_call::names::{did_you_mean, nearest_name, unknown_tool};
+use plaincall_names::{did_you_mean, nearest_name, unknown_tool};
 
 #[test]
 fn nearest_names() {

@@ -19,7 +19,7 @@ const LONGEST: usize = 256;
 /// text before its first `*` or `?` counts.
 ///
 /// ```
-/// use plaincall_call::names::nearest_name;
+/// use plaincall_names::nearest_name;
 ///
 /// assert_eq!(nearest_name("raed_file", ["write_file", "read_file"]), Some("read_file"));
 /// assert_eq!(nearest_name("shell", ["write_file", "read_file"]), None);
@@ -89,7 +89,7 @@ pub fn unknown_tool<'n>(written: &str, names: impl IntoIterator<Item = &'n str>)
 }
 
 /// Returns a text of at most `most` bytes, shortened with an ellipsis.
-pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     match text.get(..floor_char_boundary(text, most)) {
         Some(begin) if begin.len() < text.len() => Cow::Owned(format!("{begin}…")),
         _ => Cow::Borrowed(text),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// camel case.
 ///
 /// ```
-/// use plaincall_call::{DialectOptions, SyntaxOption};
+/// use plaincall_names::{DialectOptions, SyntaxOption};
 /// use plaincall_syntax::Dialect;
 ///
 /// let mut options = DialectOptions::default();
