@@ -4,11 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::hint::black_box;
 
-use plaincall_call::{
-    Limits, Parameter, ParameterKind, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, ToolSpec,
-    Unclosed,
-};
+use plaincall_reply::{ReplyCheck, ReplyItem, ReplyReader, Stop, Unclosed};
 use plaincall_syntax::Dialect;
+use plaincall_tool::{Limits, Parameter, ParameterKind, ToolSet, ToolSpec};
 
 use crate::payload::{Part, Payload};
 use crate::table::size_title;

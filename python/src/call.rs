@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{DecidedCall, ReadCall, ReplyCheck, ToolSet};
 use plaincall_plan::PlannedCall;
+use plaincall_reply::{DecidedCall, ReadCall, ReplyCheck};
+use plaincall_tool::ToolSet;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

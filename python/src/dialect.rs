@@ -1,6 +1,6 @@
 //! The rules by which a text is read and written (`spec/common.md` 12).
 
-use plaincall_call::{DialectOptions, SyntaxOption};
+use plaincall_names::{DialectOptions, SyntaxOption};
 use plaincall_syntax::Syntax;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use plaincall_call::document::Segment;
-use plaincall_call::repair::repair_document;
-use plaincall_call::{ModelText, NoTools, PromptText, ReplyCheck, ToolSet, Unclosed};
+use plaincall_prompt::repair::repair_document;
+use plaincall_reply::document::Segment;
+use plaincall_reply::{ModelText, PromptText, ReplyCheck, Unclosed};
 use plaincall_syntax::{DialectError, Syntax};
+use plaincall_tool::{NoTools, ToolSet};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -33,7 +34,7 @@ pub(crate) struct Document {
     /// All diagnostics, ordered by the ends of their spans. With tools, also those of their definitions.
     #[pyo3(get)]
     diagnostics: Py<PyTuple>,
-    read: plaincall_call::Document,
+    read: plaincall_reply::Document,
     /// The text, if there is no call: a repair message may be about it.
     source: ModelText<'static>,
 }
@@ -42,7 +43,7 @@ impl Document {
     /// Converts a document, whose calls were validated against these tools.
     pub(crate) fn new(
         py: Python<'_>,
-        read: plaincall_call::Document,
+        read: plaincall_reply::Document,
         text: &[u8],
         tools: Option<Arc<ToolSet>>,
     ) -> PyResult<Self> {
@@ -166,7 +167,7 @@ pub(crate) fn parse(
     let text = bytes(text)?;
     let read = released(py, text.len(), || {
         let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-        plaincall_call::Document::read(&text, &dialect, NoTools, check, stop)
+        plaincall_reply::Document::read(&text, &dialect, NoTools, check, stop)
     });
     Document::new(py, read.map_err(error::dialect)?, &text, None)
 }
@@ -210,7 +211,7 @@ pub(crate) fn near_misses(
     let bytes = bytes(text)?;
     let text = String::from_utf8_lossy(&bytes);
     let found = released(py, text.len(), || {
-        plaincall_call::Document::parse(&text, &dialect)?.near_misses(&text, &dialect)
+        plaincall_reply::Document::parse(&text, &dialect)?.near_misses(&text, &dialect)
     });
     let places = Places::new(&bytes);
     let found = found.map_err(error::dialect)?.into_iter();

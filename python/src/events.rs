@@ -1,7 +1,7 @@
 //! The events of the parser as Python objects (`spec/common.md`, "Events").
 
-use plaincall_call::ReplyDiagnostic;
 use plaincall_syntax::{Event, EventKind, Slot, Span};
+use plaincall_tool::ReplyDiagnostic;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};

@@ -1,7 +1,7 @@
 //! Grammars for constrained decoding.
 
-use plaincall_call::ToolSet;
-use plaincall_call::grammar::{Choice, Engine, GrammarOptions, grammar};
+use plaincall_grammar::{Choice, Engine, GrammarOptions, grammar};
+use plaincall_tool::ToolSet;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -1,6 +1,6 @@
 //! JSON values as Python objects.
 
-use plaincall_call::json::parse;
+use plaincall_tool::json::parse;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use serde_json::{Map, Value};

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use plaincall_call::ReplyCheck;
 use plaincall_plan::{CallFailure, ReplyAction, ReplyPlan};
+use plaincall_reply::ReplyCheck;
 use pyo3::prelude::*;
 
 use crate::call::Call;
@@ -16,7 +16,7 @@ use crate::toolbox::ToolSet;
 #[pyclass(module = "plaincall")]
 pub(crate) struct Plan {
     reply: ReplyPlan,
-    tools: Arc<plaincall_call::ToolSet>,
+    tools: Arc<plaincall_tool::ToolSet>,
     /// Of calls that other tools have read.
     check: ReplyCheck,
 }

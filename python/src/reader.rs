@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{ReplyItem, ReplyReader, ToolSet};
+use plaincall_reply::{ReplyItem, ReplyReader};
+use plaincall_tool::ToolSet;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 

@@ -1,6 +1,6 @@
 //! Settings as words of Python.
 
-use plaincall_call::{Stop, Unclosed};
+use plaincall_reply::{Stop, Unclosed};
 use pyo3::prelude::*;
 
 use crate::error::one_of;

@@ -3,17 +3,16 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use plaincall_call::definitions::read_tool_definitions;
-use plaincall_call::extract::Extractor;
-use plaincall_call::history::{
+use plaincall_prompt::history::{
     PastCall, ResultMessage, Status, TurnPart, history, in_call_order, results,
 };
-use plaincall_call::prompt::{PromptOptions, prompt};
-use plaincall_call::render::{JsonCall, render_call};
-use plaincall_call::{
-    Effect, Limits, PromptTextBuilder, ReplyCheck, ReplyReader, Stop, Unclosed, Untrusted,
-};
+use plaincall_prompt::render::{JsonCall, render_call};
+use plaincall_prompt::{PromptOptions, prompt};
+use plaincall_reply::extract::Extractor;
+use plaincall_reply::{PromptTextBuilder, ReplyCheck, ReplyReader, Stop, Unclosed, Untrusted};
 use plaincall_syntax::DialectError;
+use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::{Effect, Limits};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -31,7 +30,7 @@ use crate::settings::{stop_from, unclosed_from};
 /// Definitions of tools in one dialect. `plaincall.Toolbox` is this class with Python functions.
 #[pyclass(frozen, module = "plaincall")]
 pub(crate) struct ToolSet {
-    pub(crate) tools: Arc<plaincall_call::ToolSet>,
+    pub(crate) tools: Arc<plaincall_tool::ToolSet>,
     pub(crate) dialect: plaincall_syntax::Dialect,
     /// The dialect for Python.
     shown: Dialect,
@@ -76,7 +75,7 @@ impl ToolSet {
                 tool.effect = effect;
             }
         }
-        let tools = plaincall_call::ToolSet::new(specs).map_err(error::definition)?;
+        let tools = plaincall_tool::ToolSet::new(specs).map_err(error::definition)?;
         let (dialect, unclosed) = (dialect.for_reply(), unclosed_from(unclosed)?);
         let check = ReplyCheck::new(&dialect.inner, unclosed);
         Ok(Self {
@@ -137,7 +136,7 @@ impl ToolSet {
         let read = released(py, text.len(), || {
             let check = self.check.clone();
             let tools = Some(&*self.tools);
-            plaincall_call::Document::read(&text, &self.dialect, tools, check, stop)
+            plaincall_reply::Document::read(&text, &self.dialect, tools, check, stop)
         });
         let tools = Some(Arc::clone(&self.tools));
         Document::new(py, read.map_err(error::dialect)?, &text, tools)

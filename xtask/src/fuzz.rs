@@ -213,7 +213,7 @@ fn write_seeds(seeds: &Path) -> Result<(), String> {
         }
     }
     for name in ["vectors.txt", "formats.txt"] {
-        let vectors = read(&root().join("crates/call/tests/rescue").join(name))?;
+        let vectors = read(&root().join("crates/reply/tests/rescue").join(name))?;
         for vector in vectors.split("\n==== ").skip(1) {
             let text = without_first_line(vector);
             let text = text.split("---- found").next().unwrap_or(text);

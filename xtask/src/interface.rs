@@ -13,7 +13,7 @@ use crate::step::{output, step};
 use crate::workspace::{at, cargo, command, name_below, no_problems, root, target, write};
 
 /// The packages, in folders without the prefix.
-const PACKAGES: &str = "plaincall plaincall-agent plaincall-call plaincall-config plaincall-gateway plaincall-http plaincall-plan plaincall-probe plaincall-report plaincall-syntax plaincall-table plaincall-wire";
+const PACKAGES: &str = "plaincall plaincall-agent plaincall-config plaincall-gateway plaincall-grammar plaincall-http plaincall-names plaincall-plan plaincall-probe plaincall-prompt plaincall-reply plaincall-report plaincall-syntax plaincall-table plaincall-tool plaincall-wire";
 
 /// A program that calls rustdoc with its unstable options enabled. The variable does not reach any other program, because
 /// packages would be built anew with it.

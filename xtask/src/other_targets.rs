@@ -10,7 +10,7 @@ use crate::workspace::{cargo, command, root, target};
 
 /// The `rust-version` of the pure crates.
 const OLDEST: &str = "1.85";
-const PURE: &str = "--package plaincall-syntax --package plaincall-call --package plaincall-plan --package plaincall-wire";
+const PURE: &str = "--package plaincall-syntax --package plaincall-names --package plaincall-tool --package plaincall-reply --package plaincall-prompt --package plaincall-grammar --package plaincall-plan --package plaincall-wire";
 const WITHOUT_IO: &str = "--package plaincall --package plaincall-gateway --package plaincall-report --no-default-features";
 
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";

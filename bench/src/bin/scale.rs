@@ -10,8 +10,8 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plaincall::call::Unclosed;
-use plaincall::call::extract::Extractor;
+use plaincall::reply::Unclosed;
+use plaincall::reply::extract::Extractor;
 use plaincall::syntax::{Dialect, Parser};
 use plaincall::{BoxError, Effect, Run, Stop, Tool, Toolbox};
 use plaincall_agent::model::{Scripted, ScriptedReply};

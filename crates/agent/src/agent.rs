@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plaincall::call::Untrusted;
-use plaincall::call::few_shot::{FewShotExample, ShownCall};
-use plaincall::call::grammar::GrammarError;
-use plaincall::call::prompt::{PromptOptions, SkippedExample};
+use plaincall::prompt::few_shot::{FewShotExample, ShownCall};
+use plaincall::prompt::{PromptOptions, SkippedExample};
+use plaincall::reply::Untrusted;
 use plaincall::syntax::DialectError;
 use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, RunEvent, Tool, Toolbox};
+use plaincall_grammar::GrammarError;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

@@ -12,8 +12,9 @@ use std::collections::HashSet;
 use std::mem::take;
 use std::sync::Arc;
 
-use plaincall::call::few_shot::FewShotMessage;
-use plaincall::call::{PromptTextBuilder, Untrusted, answer::AnswerSchema};
+use plaincall::prompt::answer::AnswerSchema;
+use plaincall::prompt::few_shot::FewShotMessage;
+use plaincall::reply::{PromptTextBuilder, Untrusted};
 use plaincall::syntax::DialectError;
 use plaincall::{CallResult, Dialect, Received, RunEvent, Stop, Toolbox, events::Author};
 

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use plaincall::call::answer::AnswerSchema;
+use plaincall::prompt::answer::AnswerSchema;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use tokio::select;

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use plaincall::call::{ArgumentError, few_shot::InvalidExample};
+use plaincall::prompt::few_shot::InvalidExample;
 use plaincall::syntax::DialectError;
+use plaincall::tool::ArgumentError;
 use plaincall::{RunError, result::StatusCounts};
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +47,7 @@ pub struct Progress {
     /// The number of repair messages.
     pub repairs: u32,
     /// The number of calls rejected only because they have no end marker. With
-    /// [`Unclosed::Run`](plaincall::call::Unclosed::Run), they could have run.
+    /// [`Unclosed::Run`](plaincall::reply::Unclosed::Run), they could have run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unclosed: u32,
 }

@@ -62,7 +62,7 @@ pub enum BuiltinTool {
 }
 
 // In the order in which they are offered.
-plaincall::call::named!(BuiltinTool {
+plaincall::names::named!(BuiltinTool {
     ListFiles = "list_files",
     ReadFile = "read_file",
     SearchFiles = "search_files",

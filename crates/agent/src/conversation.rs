@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use plaincall::call::Untrusted;
-use plaincall::call::grammar::GrammarError;
+use plaincall::reply::Untrusted;
 use plaincall::syntax::DialectError;
 use plaincall::{
     CallResult, Dialect, Run, RunEvents, Toolbox,
@@ -13,6 +12,7 @@ use plaincall::{
     events::Author,
     run::{CloseError, RemovedFiles},
 };
+use plaincall_grammar::GrammarError;
 
 use crate::agent_loop::{AgentLoop, Effect};
 use crate::answer::AgentError;

@@ -1,8 +1,9 @@
 //! Messages that a conversation begins with (`spec/agent.md` 1).
 
-use plaincall::call::history::{PastCall, ResultMessage, Status, TurnPart, history, results};
-use plaincall::call::{CallExample, ToolLookup as _, Untrusted};
+use plaincall::prompt::history::{PastCall, ResultMessage, Status, TurnPart, history, results};
+use plaincall::reply::Untrusted;
 use plaincall::syntax::DialectError;
+use plaincall::tool::{CallExample, ToolLookup as _};
 
 use crate::conversation::Conversation;
 

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plaincall::Dialect;
-use plaincall::call::grammar::{Grammar, GrammarError};
+use plaincall_grammar::{Grammar, GrammarError};
 use tokio::task::spawn_blocking;
 
 /// The grammar that was made last, with its dialect. Conversations without keyed markers share it, and so do the conversations

@@ -4,7 +4,7 @@
 //! [`McpToolServer`] offers your tools to an MCP client.
 //!
 //! Descriptions and results of a server are untrusted text and are escaped in prompts. The effects that a server declares
-//! are only hints ([`ToolSpec::hinted_effect`](plaincall::call::ToolSpec::hinted_effect)): the effect of every tool is
+//! are only hints ([`ToolSpec::hinted_effect`](plaincall::tool::ToolSpec::hinted_effect)): the effect of every tool is
 //! [`Effect::Write`](plaincall::Effect::Write) unless the configuration sets another ([`McpServer::effects`]).
 
 mod client;

@@ -34,8 +34,8 @@ pub use key::Key;
 pub use native::{NativeCall, NativeMessage, NativeRequest, NativeTool};
 #[cfg(feature = "http")]
 pub use openai::OpenAi;
-pub use plaincall::call::grammar::Constrain;
 pub use plaincall::events::Usage;
+pub use plaincall_grammar::Constrain;
 pub use plaincall_wire::{Json, ReplayError};
 pub use replay::Replay;
 pub use retry::{Retries, Retrying};
@@ -50,7 +50,7 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use plaincall::Stop;
-use plaincall::call::grammar::Grammar;
+use plaincall_grammar::Grammar;
 use plaincall_wire::openai::{is_length_limited, is_natural_end};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Sender;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plaincall::call::{PromptTextBuilder, Untrusted};
+use plaincall::reply::{PromptTextBuilder, Untrusted};
 use plaincall::{
     RunEvent, Stop,
     events::{Author, ToolBegin},

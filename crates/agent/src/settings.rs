@@ -6,15 +6,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plaincall::call::{
-    PromptTextBuilder, Trusted,
-    few_shot::{FewShot, FewShotExample, few_shot},
-    grammar::{Constrain, Grammar, GrammarError, GrammarOptions, grammar},
-    prompt::{Prompt, PromptOptions, prompt},
-};
+use plaincall::prompt::few_shot::{FewShot, FewShotExample, few_shot};
+use plaincall::prompt::{Prompt, PromptOptions, prompt};
+use plaincall::reply::{PromptTextBuilder, Trusted};
 use plaincall::run::RunBuilder;
 use plaincall::syntax::DialectError;
 use plaincall::{Dialect, Gate, Policy, Rules, Run, RunEvent, Tool, Toolbox};
+use plaincall_grammar::{Constrain, Grammar, GrammarError, GrammarOptions, grammar};
 
 use crate::answer::AgentErrorKind;
 use crate::grammar::{KnownGrammar, Made, without_blocking};

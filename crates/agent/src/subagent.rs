@@ -14,11 +14,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::{Parameter, ParameterKind, ToolSpec};
 use plaincall::events::{HeldReason, ToolBegin};
 use plaincall::gate::GateFuture;
 use plaincall::policy::Retry;
 use plaincall::tool::Failure;
+use plaincall::tool::{Parameter, ParameterKind, ToolSpec};
 use plaincall::{
     BoxError, CallResult, Context, Decision, Dialect, Effect, Gate, ReadOnly, Request, RunEvent,
     Status, Submitted, Tool, Toolbox,

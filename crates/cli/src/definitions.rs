@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use plaincall::{
-    Rules, Tool,
-    call::{ToolSpec, Unclosed},
-    command::Interpreted,
-};
-use plaincall_call::{ToolSet, definitions::read_tool_definitions};
+use plaincall::command::Interpreted;
+use plaincall::reply::Unclosed;
+use plaincall::tool::ToolSpec;
+use plaincall::{Rules, Tool};
 use plaincall_config::{Document, FileError, Location};
+use plaincall_tool::ToolSet;
+use plaincall_tool::definitions::read_tool_definitions;
 use serde::de::IgnoredAny;
 
 use crate::options::ToolsOption;

@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use plaincall::process::CALL_VARIABLES;
 use plaincall_agent::AgentLimits;
-use plaincall_call::names::did_you_mean;
 use plaincall_config::settings::{Layers, Mcp, NamedAgent, Settings, read_settings, variables};
 use plaincall_config::{Document, Location, Node, Origin, dotted};
+use plaincall_names::did_you_mean;
 use serde_json::{Value, json};
 
 use crate::environment::Environment;

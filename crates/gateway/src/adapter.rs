@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use memchr::memmem;
-use plaincall_call::definitions::ChangedTool;
-use plaincall_call::grammar::{Engine, GrammarError};
+use plaincall_grammar::{Engine, GrammarError};
+use plaincall_tool::definitions::ChangedTool;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::Limits;
 

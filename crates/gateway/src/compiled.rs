@@ -1,10 +1,10 @@
 //! A dialect, compiled for writing prompts and reading replies.
 
-use plaincall_call::{
-    Limits, PromptTextBuilder, ReplyCheck, ReplyReader, ToolSpec, rescue::RescueReader,
-    untrusted::EchoGuard,
-};
+use plaincall_reply::rescue::RescueReader;
+use plaincall_reply::untrusted::EchoGuard;
+use plaincall_reply::{PromptTextBuilder, ReplyCheck, ReplyReader};
 use plaincall_syntax::{Dialect, DialectError, Escaper};
+use plaincall_tool::{Limits, ToolSpec};
 
 use crate::settings::{ModelSettings, ToolMode};
 

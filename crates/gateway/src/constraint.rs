@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plaincall_call::ToolSpec;
-use plaincall_call::grammar::{self, Constrain, Engine, GrammarError, GrammarOptions, grammar};
+use plaincall_grammar as grammar;
+use plaincall_grammar::{Engine, GrammarError, GrammarOptions, grammar};
 use plaincall_syntax::Dialect;
+use plaincall_tool::ToolSpec;
 use plaincall_wire::openai::{ChatCompletionRequest, constrained};
 
 use crate::compiled::CompiledDialect;

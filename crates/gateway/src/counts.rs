@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use plaincall_call::definitions::ChangedTool;
+use plaincall_tool::definitions::ChangedTool;
 
 macro_rules! counts {
     ($($name:ident: $help:literal,)*) => {

@@ -1,6 +1,6 @@
 //! The mark of a reply that ended before an invalid call (`spec/gateway.md` 5).
 
-use plaincall_call::{CallError, ToolCall};
+use plaincall_reply::{CallError, ToolCall};
 
 use crate::key::Secret;
 

@@ -57,7 +57,7 @@ pub mod translation {
 pub use counts::Counts;
 pub use error::GatewayError;
 pub use key::Secret;
-pub use plaincall_call::grammar::Constrain;
+pub use plaincall_grammar::Constrain;
 #[cfg(feature = "server")]
 pub use server::{
     Body, ConfigError, Gateway, GatewayConfig, LocalModel, Observer, Replay, Report, Upstream,

@@ -23,7 +23,8 @@ pub(crate) mod untrusted;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use plaincall_call::{Arguments, ReplyReader, Stop};
+use plaincall_reply::{ReplyReader, Stop};
+use plaincall_tool::Arguments;
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChunkChoice, Delta, ReasoningField, Usage,
     api_finish_reason, is_length_limited, is_natural_end, read_error,

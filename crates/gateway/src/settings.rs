@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
-use plaincall_call::Unclosed;
-use plaincall_call::few_shot::FewShotExample;
-use plaincall_call::grammar::Constrain;
-use plaincall_call::rescue::Format;
 use plaincall_config::matches;
 pub use plaincall_config::settings::{ArgumentMode, ToolMode};
+use plaincall_grammar::Constrain;
+use plaincall_prompt::few_shot::FewShotExample;
+use plaincall_reply::Unclosed;
+use plaincall_reply::rescue::Format;
 use plaincall_syntax::{Dialect, DialectError};
 
 use plaincall_config::settings::Model;

@@ -4,13 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plaincall_call::{
-    SpecError, ToolLookup as _, ToolSet, ToolSpec,
-    definitions::{ChangedTool, read_usable_tools},
-    few_shot::{FewShot, few_shot},
-    prompt::{PromptOptions, prompt},
-};
+use plaincall_prompt::few_shot::{FewShot, few_shot};
+use plaincall_prompt::{PromptOptions, prompt};
 use plaincall_syntax::{Dialect, DialectError};
+use plaincall_tool::definitions::{ChangedTool, read_usable_tools};
+use plaincall_tool::{SpecError, ToolLookup as _, ToolSet, ToolSpec};
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Choose, Tool};
 use serde_json::Value;

@@ -10,8 +10,9 @@ pub(crate) mod native;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use plaincall_call::few_shot::{FewShot, ShownCalls};
-use plaincall_call::{Untrusted, prompt::tool_entry};
+use plaincall_prompt::few_shot::{FewShot, ShownCalls};
+use plaincall_prompt::tool_entry;
+use plaincall_reply::Untrusted;
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};

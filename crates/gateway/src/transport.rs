@@ -6,9 +6,9 @@ mod paths;
 use std::fmt;
 
 use bytes::Bytes;
-use plaincall_call::definitions;
-use plaincall_call::grammar::{Constrain, Engine};
 use plaincall_config::settings::Model;
+use plaincall_grammar::{Constrain, Engine};
+use plaincall_tool::definitions;
 use plaincall_wire::openai::read_error;
 use serde_json::Value;
 

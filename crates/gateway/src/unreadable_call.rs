@@ -1,6 +1,6 @@
 //! The end of the arguments of an invalid call that was sent while the model wrote it (`spec/gateway.md` 5).
 
-use plaincall_call::{CallError, ToolCall};
+use plaincall_reply::{CallError, ToolCall};
 use serde_json::Value;
 
 use crate::compiled::CompiledDialect;

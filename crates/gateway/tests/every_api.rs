@@ -6,9 +6,9 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
-use plaincall_call::render::{JsonCall, render_call};
 use plaincall_gateway::translation::{Adapter, AskEnd, ClientApi, Flow};
 use plaincall_gateway::{ModelSettings, Secret, ToolMode};
+use plaincall_prompt::render::{JsonCall, render_call};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases, divisor};

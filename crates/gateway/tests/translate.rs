@@ -14,15 +14,13 @@ mod tool_cache;
 
 use std::collections::HashSet;
 
-use plaincall_call::{
-    definitions::read_usable_tools,
-    prompt::{PromptOptions, prompt},
-};
 use plaincall_gateway::translation::{ToolCache, Translation, translate};
 use plaincall_gateway::{GatewayError, Markers, ModelSettings, Secret};
+use plaincall_prompt::{PromptOptions, prompt};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::schema_calls::{Choices, schema};
+use plaincall_tool::definitions::read_usable_tools;
 use serde_json::{Value, json};
 
 fn translated(

@@ -4,8 +4,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Untrusted, untrusted::in_record};
 use plaincall_plan::{CallFailure, Outcome};
+use plaincall_reply::Untrusted;
+use plaincall_reply::untrusted::in_record;
+use plaincall_tool::Arguments;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;

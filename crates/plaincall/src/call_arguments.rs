@@ -1,9 +1,8 @@
 //! The arguments of a call in events, and the arguments of a submitted call.
 
-use plaincall_call::{
-    Arguments, CallError, Limits, ToolSpec, bind_arguments, bind_object, pointers::escape,
-    render::flatten_call,
-};
+use plaincall_names::pointers::escape;
+use plaincall_reply::CallError;
+use plaincall_tool::{Arguments, Limits, ToolSpec, bind_arguments, bind_object, flatten_call};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -9,10 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{
-    Parameter, ToolSpec,
-    names::{did_you_mean, nearest_name},
-};
+use plaincall_names::{did_you_mean, nearest_name};
+use plaincall_tool::{Parameter, ToolSpec};
 
 pub use crate::command::interpreted::Interpreted;
 use crate::command::interpreted::{Source, interpreted};
@@ -360,7 +358,7 @@ impl Check<'_> {
     }
 
     fn check_string(&mut self, place: CommandLocation, parameter: &Parameter) {
-        use plaincall_call::ParameterKind::{Array, Object};
+        use plaincall_tool::ParameterKind::{Array, Object};
         if matches!(parameter.kind, Array | Object) {
             let name = &parameter.name;
             let kind = parameter.kind.in_words();

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plaincall_call::{Untrusted, untrusted::EchoGuard};
+use plaincall_reply::Untrusted;
+use plaincall_reply::untrusted::EchoGuard;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 

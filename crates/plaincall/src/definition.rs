@@ -1,6 +1,7 @@
 //! Definitions of tools as untrusted text (`spec/running.md`, "Echoes").
 
-use plaincall_call::{Untrusted, untrusted::EchoGuard};
+use plaincall_reply::Untrusted;
+use plaincall_reply::untrusted::EchoGuard;
 
 use crate::event::{RunEvent, UntrustedText};
 use crate::toolbox::Toolbox;

@@ -15,8 +15,8 @@ use std::future::pending;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-use plaincall_call::{ReplyItem, Stop};
 use plaincall_plan::CallIndex;
+use plaincall_reply::{ReplyItem, Stop};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::task::{self, AbortHandle, JoinSet};

@@ -14,9 +14,10 @@ mod tool_runner;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::few_shot::ShownCall;
-use plaincall_call::{Effect, ReplyItem, ReplyReader, Stop, Untrusted};
 use plaincall_plan::{CallIndex, State};
+use plaincall_prompt::few_shot::ShownCall;
+use plaincall_reply::{ReplyItem, ReplyReader, Stop, Untrusted};
+use plaincall_tool::Effect;
 use serde::{Deserialize, Serialize};
 
 use crate::call_arguments::ArgumentTexts;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Stop, Untrusted, few_shot::ShownCall, untrusted::in_record};
+use plaincall_prompt::few_shot::ShownCall;
+use plaincall_reply::untrusted::in_record;
+use plaincall_reply::{Stop, Untrusted};
 use serde::{Deserialize, Serialize};
 
 use crate::call_arguments::{ArgumentTexts, SubmittedArguments};

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use plaincall_call::{Arguments, Effect};
+use plaincall_tool::{Arguments, Effect};
 
 use crate::request::Request;
 use crate::tool_error::BoxError;

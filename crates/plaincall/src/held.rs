@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use plaincall_call::SuspectMarker;
+use plaincall_reply::SuspectMarker;
 use serde::{Deserialize, Serialize};
 
 /// The reason why a call is held. The first three mean that the call is an echo: it also appears in untrusted text

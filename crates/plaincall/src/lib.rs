@@ -115,15 +115,18 @@ mod usage;
 #[cfg(feature = "tokio")]
 mod whole_results;
 
-pub use plaincall_call as call;
+pub use plaincall_names as names;
 pub use plaincall_plan as plan;
+pub use plaincall_prompt as prompt;
+pub use plaincall_reply as reply;
 pub use plaincall_syntax as syntax;
 pub use schemars;
 
-pub use call::{Effect, Stop};
 pub use event::RunEvent;
 pub use gate::{AllowAll, Decision, Gate, ReadOnly, Recovery};
+pub use names::Effect;
 pub use policy::Policy;
+pub use reply::Stop;
 pub use request::Request;
 pub use result::{CallResult, Status, TurnResults};
 pub use rules::Rules;

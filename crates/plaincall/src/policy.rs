@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use plaincall_call::{Limits, Unclosed, untrusted::EchoGuard};
 pub use plaincall_config::tools::{Echoes, Order, Writes};
+use plaincall_reply::Unclosed;
+use plaincall_reply::untrusted::EchoGuard;
+use plaincall_tool::Limits;
 use serde::{Deserialize, Serialize};
 
 use crate::milliseconds;

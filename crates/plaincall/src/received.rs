@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use plaincall_call::Untrusted;
-use plaincall_call::untrusted::EchoGuard;
+use plaincall_reply::Untrusted;
+use plaincall_reply::untrusted::EchoGuard;
 
 use crate::event::{RunEvent, UntrustedText};
 use crate::result::CallResult;

@@ -9,8 +9,8 @@ use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{ReplyItem, ReplyReader, Stop};
 use plaincall_plan::{CallIndex, Status};
+use plaincall_reply::{ReplyItem, ReplyReader, Stop};
 
 use crate::call_arguments::ArgumentTexts;
 use crate::event::{Resumed, RunBegin, RunEvent};

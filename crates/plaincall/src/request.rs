@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{Arguments, Effect};
+use plaincall_tool::{Arguments, Effect};
 
 use crate::held::HeldReason;
 use crate::rules::Meanings;

@@ -4,11 +4,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{
-    CallError, PromptText, Untrusted,
-    history::{ResultMessage, results},
-    untrusted::in_record,
-};
+use plaincall_prompt::history::{ResultMessage, results};
+use plaincall_reply::untrusted::in_record;
+use plaincall_reply::{CallError, PromptText, Untrusted};
 use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ mod values;
 
 use std::ops::Deref;
 
-use plaincall_call::Effect;
+use plaincall_tool::Effect;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use command_line::{command_words, expanded_commands, without_prefix};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use plaincall_call::{
-    ReplyCheck, ReplyReader, Untrusted, few_shot::ShownCall, untrusted::EchoGuard,
-};
+use plaincall_prompt::few_shot::ShownCall;
+use plaincall_reply::untrusted::EchoGuard;
+use plaincall_reply::{ReplyCheck, ReplyReader, Untrusted};
 use plaincall_syntax::{Dialect, DialectError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender, unbounded_channel};
@@ -127,7 +127,7 @@ impl Run {
     /// The run observes the results and the definitions of its tools automatically.
     ///
     /// ```
-    /// use plaincall::call::Untrusted;
+    /// use plaincall::reply::Untrusted;
     /// use plaincall::{Effect, Run, Status, Stop, Tool, Toolbox};
     ///
     /// # #[tokio::main(flavor = "current_thread")]

@@ -25,11 +25,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{
-    Arguments, Bound, CallError, Effect, Limits as CallLimits, ReplyItem, Stop, ToolLookup as _,
-};
 use plaincall_plan::{Action, CallIndex, Limits, Order, Plan, Reply, State, ToolIndex};
+use plaincall_reply::{Bound, CallError, ReplyItem, Stop};
 use plaincall_syntax::Syntax;
+use plaincall_tool::{Arguments, Effect, Limits as CallLimits, ToolLookup as _};
 
 use crate::call_arguments::{bind_pairs, unbound};
 use crate::event::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use plaincall_call::Stop;
+use plaincall_reply::Stop;
 use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
 

@@ -9,8 +9,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, CallExample, Effect, ToolSpec};
-
 use crate::command::Interpreted;
 use crate::command::invocation::Invocation;
 use crate::context::Context;
@@ -21,6 +19,7 @@ use crate::run_directory::Directories;
 pub use crate::tool_error::Failure;
 use crate::tool_error::{BoxToolFuture, ToolResult};
 use crate::tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
+pub use plaincall_tool::*;
 pub use typed::{ToolArguments, ToolFuture};
 
 #[derive(Clone)]
@@ -134,7 +133,8 @@ impl Tool {
     /// arguments into any type.
     ///
     /// ```
-    /// use plaincall::{Effect, Tool, call::{Arguments, Parameter, ParameterKind, ToolSpec}};
+    /// use plaincall::{Effect, Tool};
+    /// use plaincall::tool::{Arguments, Parameter, ParameterKind, ToolSpec};
     ///
     /// #[derive(serde::Deserialize)]
     /// struct Wait { seconds: u32 }
@@ -203,7 +203,8 @@ impl Tool {
     /// Adds an example of a call, which the prompt shows as the model has to write it.
     ///
     /// ```
-    /// use plaincall::{Effect, Tool, call::CallExample};
+    /// use plaincall::{Effect, Tool};
+    /// use plaincall::tool::CallExample;
     ///
     /// /// Adds two numbers.
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use plaincall_call::Effect;
+use plaincall_tool::Effect;
 use serde::{Deserialize, Serialize};
 
 use crate::milliseconds;

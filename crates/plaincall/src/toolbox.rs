@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use plaincall_call::{Effect, ToolLookup, ToolSpec};
+use plaincall_tool::{Effect, ToolLookup, ToolSpec};
 
 use crate::tool::Tool;
 use crate::tool_policy::ToolBegin;

@@ -24,10 +24,10 @@ mod tool;
 
 use std::path::Path;
 
-use plaincall_call::ToolSpec;
 use plaincall_config::tools::RunTable;
 use plaincall_config::{Document, Location, Size, child};
 pub use plaincall_config::{FileDiagnostic, FileError};
+use plaincall_tool::ToolSpec;
 
 use crate::cut::READ_RESULT;
 use crate::policy::Policy;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures_core::Stream;
-use plaincall_call::{ReplyItem, Stop, Untrusted};
+use plaincall_reply::{ReplyItem, Stop, Untrusted};
 use tokio::sync::oneshot;
 
 use crate::driver::Message;

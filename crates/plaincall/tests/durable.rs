@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use plaincall::call::ReplyItem;
 use plaincall::durable::{Answer, CallEnd, CallStart, DurableRun, DurableSettings, Step};
 use plaincall::log::LineEncoder;
 use plaincall::policy::Retry;
+use plaincall::reply::ReplyItem;
+use plaincall::tool::ToolSpec;
 use plaincall::{
     AllowAll, BoxError, CallResult, Command, Context, Decision, Dialect, Effect, Gate as _, Log,
-    Recovery, Run, RunEvent, Status, Stop, Tool, Toolbox, TurnResults, call::ToolSpec,
+    Recovery, Run, RunEvent, Status, Stop, Tool, Toolbox, TurnResults,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -3,10 +3,8 @@
 
 use std::fmt::Write as _;
 
-use plaincall::{
-    AllowAll, Command, Policy, Run, Stop, Tool, Toolbox, TurnResults,
-    call::{Parameter, ParameterKind, ToolSpec},
-};
+use plaincall::tool::{Parameter, ParameterKind, ToolSpec};
+use plaincall::{AllowAll, Command, Policy, Run, Stop, Tool, Toolbox, TurnResults};
 
 /// A tool that returns this many characters of six bytes each in JSON, and one that gets results and reads none of
 /// them for a while.

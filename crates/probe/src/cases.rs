@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plaincall::call::few_shot::FewShotExample;
-use plaincall::call::{Arguments, ToolSpec};
+use plaincall::prompt::few_shot::FewShotExample;
+use plaincall::tool::{Arguments, ToolSpec};
 use plaincall::{Dialect, Tool, Toolbox};
 use plaincall_agent::model::{Constrain, Model, ModelRequest, Reply};
 use plaincall_agent::{Agent, AgentError, AgentErrorKind, AgentLimits, ModelError};

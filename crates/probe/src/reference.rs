@@ -5,11 +5,10 @@
 //! valid calls only in constrained replies.
 
 use plaincall::Dialect;
-use plaincall::call::{
-    ToolSpec, Untrusted,
-    history::{PastCall, TurnPart, history},
-};
+use plaincall::prompt::history::{PastCall, TurnPart, history};
+use plaincall::reply::Untrusted;
 use plaincall::syntax::{Escaper, MarkerUse, Syntax};
+use plaincall::tool::ToolSpec;
 use plaincall_agent::model::{
     Constrain, Model, ModelRequest, NativeCall, NativeMessage, Piece, Reply,
 };

@@ -162,7 +162,7 @@ impl ArmReport {
     }
 
     /// Returns whether the model forgets end markers and otherwise writes its calls right, so that
-    /// [`Unclosed::Run`](plaincall::call::Unclosed::Run) helps it: at least half of the rejected calls lack nothing else.
+    /// [`Unclosed::Run`](plaincall::reply::Unclosed::Run) helps it: at least half of the rejected calls lack nothing else.
     pub const fn forgets_end_markers(&self) -> bool {
         self.unclosed > 0 && self.unclosed * 2 >= self.calls.saturating_sub(self.well_formed)
     }

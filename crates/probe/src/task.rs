@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use plaincall::Dialect;
-use plaincall::call::few_shot::FewShotExample;
+use plaincall::prompt::few_shot::FewShotExample;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -327,7 +327,7 @@ fn long_file() -> String {
 #[cfg(test)]
 mod tests {
     use plaincall::Dialect;
-    use plaincall::call::few_shot::few_shot;
+    use plaincall::prompt::few_shot::few_shot;
 
     use super::{HARD, examples, long_file, read};
 

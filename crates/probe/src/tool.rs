@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use plaincall::{Effect, call::ToolSpec};
+use plaincall::Effect;
+use plaincall::tool::ToolSpec;
 use plaincall_agent::model::NativeTool;
 use serde::Deserialize;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use plaincall::call::Arguments;
+use plaincall::tool::Arguments;
 use plaincall::{Context, Tool};
 use plaincall_agent::model::NativeTool;
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use plaincall::call::few_shot::FewShotExample;
-use plaincall::call::{Parameter, ParameterKind, ToolSpec};
+use plaincall::prompt::few_shot::FewShotExample;
+use plaincall::tool::{Parameter, ParameterKind, ToolSpec};
 use plaincall_agent::model::{Constrain, Model, ModelRequest, Piece, Reply};
 use plaincall_agent::{Finish, Role};
 use plaincall_probe::{Case, CaseProbe, Setup};

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use plaincall_call::{Document, ReplyCheck, ReplyDiagnostic, ToolSet};
+use plaincall_reply::{Document, ReplyCheck};
 use plaincall_syntax::{CallFormat, Code, Dialect, DialectError, NearMiss, Section};
 use plaincall_syntax::{Severity, Span};
+use plaincall_tool::{ReplyDiagnostic, ToolSet};
 
 pub use crate::rejections::RunSettings;
 

@@ -7,9 +7,10 @@ use plaincall::plan::{self, Action, CallIndex, Outcome, Plan, Reply};
 use plaincall::policy::{Order, Policy};
 use plaincall::result::{Because, Cause};
 use plaincall::{Status, Stop};
-use plaincall_call::document::Segment as Part;
-use plaincall_call::{DecidedCall, Document, ToolSet};
+use plaincall_reply::document::Segment as Part;
+use plaincall_reply::{DecidedCall, Document};
 use plaincall_syntax::Syntax;
+use plaincall_tool::ToolSet;
 use serde::Serialize;
 
 use crate::trace::{Call, Dependency, Segment, Trace, Turn};

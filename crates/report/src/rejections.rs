@@ -1,12 +1,12 @@
 //! The calls that `run` would reject, according to the text and the tool definitions.
 
 use plaincall::plan::{DeclaredCall, RejectReason, dependency_errors};
-use plaincall_call::{
-    CallError, Document, Effect, MissingEnd, ReplyCheck, ReplyDiagnostic, Stop, SuspectMarker,
-    ToolCall, ToolSet, ToolSpec, Unclosed,
+use plaincall_reply::{
+    CallError, Document, MissingEnd, ReplyCheck, Stop, SuspectMarker, ToolCall, Unclosed,
 };
 use plaincall_syntax::{Dialect, DialectError, Section};
 use plaincall_syntax::{Severity, Span, Termination};
+use plaincall_tool::{Effect, ReplyDiagnostic, ToolSet, ToolSpec};
 
 use crate::advice::{
     AFTER_UNCLOSED, DEPENDENCY_CYCLE, END_MARKER_IN_VALUE, MAYBE_REASONING, NOT_CLOSED,

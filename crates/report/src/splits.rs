@@ -2,8 +2,10 @@
 
 use std::{fmt, mem};
 
-use plaincall_call::{Limits, NoTools, ReplyCheck, Stop, Unclosed, document::DocumentReader};
+use plaincall_reply::document::DocumentReader;
+use plaincall_reply::{ReplyCheck, Stop, Unclosed};
 use plaincall_syntax::{Dialect, DialectError};
+use plaincall_tool::{Limits, NoTools};
 
 /// The largest chunk size tried, in bytes. Every smaller size is tried too.
 const MAX_CHUNK: usize = 64;

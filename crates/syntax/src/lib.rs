@@ -2,7 +2,7 @@
 //!
 //! A model without native tool calls writes calls as text, in the block syntax or in the emoji-bracket syntax. This
 //! crate converts such text to events while it arrives, and calls back to text. It does no I/O, keeps no ids and
-//! runs nothing. `plaincall-call` assembles calls from events, and `plaincall` runs them.
+//! runs nothing. `plaincall-reply` assembles calls from events, and `plaincall` runs them.
 //!
 //! - [`Parser`] converts text to events; [`parse`] does so for a complete text, [`ByteParser`] for bytes.
 //! - [`Dialect`] selects the syntax, its markers and options.

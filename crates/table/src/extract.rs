@@ -8,7 +8,7 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema};
-use plaincall_call::extract::{Extractor, Row, RowCall};
+use plaincall_reply::extract::{Extractor, Row, RowCall};
 
 use crate::BATCH_BYTES;
 use crate::column::{ColumnError, check_column, column};

@@ -9,7 +9,8 @@
 //!
 //! use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader as _, StringArray};
 //! use arrow_schema::{DataType, Field, Schema};
-//! use plaincall_call::{Stop, Unclosed, extract::Extractor};
+//! use plaincall_reply::{Stop, Unclosed};
+//! use plaincall_reply::extract::Extractor;
 //! use plaincall_syntax::Dialect;
 //! use plaincall_table::{Extract, Made, Rates};
 //!

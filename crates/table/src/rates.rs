@@ -3,7 +3,7 @@
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::{ArrowError, Schema};
-use plaincall_call::extract::RowCounts;
+use plaincall_reply::extract::RowCounts;
 
 use crate::column::{ColumnError, check_column, column};
 use crate::lists::{TextLists, items, list_column, structs};

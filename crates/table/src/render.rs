@@ -6,11 +6,12 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
-use plaincall_call::extract::Extractor;
-use plaincall_call::json::parse;
-use plaincall_call::render::{JsonCall, render_call};
-use plaincall_call::{Stop, ToolSet, Unclosed};
+use plaincall_prompt::render::{JsonCall, render_call};
+use plaincall_reply::extract::Extractor;
+use plaincall_reply::{Stop, Unclosed};
 use plaincall_syntax::{Dialect, DialectError};
+use plaincall_tool::ToolSet;
+use plaincall_tool::json::parse;
 use serde_json::{Map, Value};
 
 use crate::BATCH_BYTES;

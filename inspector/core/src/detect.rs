@@ -1,10 +1,10 @@
 //! Detection of logs, and of the dialect of a reply.
 
-use plaincall_call::definitions::read_tool_definitions;
-use plaincall_call::{Document, ToolCall};
 use plaincall_config::DialectOptions;
+use plaincall_reply::{Document, ToolCall};
 use plaincall_report::log::is_log;
 use plaincall_syntax::{Code, Dialect, MarkerUse, Syntax};
+use plaincall_tool::definitions::read_tool_definitions;
 use serde::Serialize;
 
 /// The detected properties of a text.

@@ -1,11 +1,12 @@
 //! The interpretation of a reply, and its calls.
 
-use plaincall_call::grammar::Engine;
-use plaincall_call::{Argument, Arguments, ToolCall, ToolSpec};
+use plaincall_grammar::Engine;
+use plaincall_reply::ToolCall;
 use plaincall_report::diagnostics::{Diagnostics, Entry};
 use plaincall_report::source::Counter;
 use plaincall_report::trace::Trace;
 use plaincall_syntax::{ByteParser, Syntax};
+use plaincall_tool::{Argument, Arguments, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,10 +1,10 @@
 //! The texts that a model would get: prompt, repair message and grammar.
 
-use plaincall_call::ModelText;
-use plaincall_call::grammar::{Engine, GrammarOptions, grammar};
-use plaincall_call::openai::openai_calls;
-use plaincall_call::prompt::{PromptOptions, prompt};
-use plaincall_call::repair::repair_document;
+use plaincall_grammar::{Engine, GrammarOptions, grammar};
+use plaincall_prompt::repair::repair_document;
+use plaincall_prompt::{PromptOptions, prompt};
+use plaincall_reply::ModelText;
+use plaincall_reply::openai::openai_calls;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

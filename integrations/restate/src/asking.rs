@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaincall::call::Untrusted;
+use plaincall::reply::Untrusted;
 use plaincall_agent::agent_loop::{Effect, Next};
 use plaincall_agent::model::ModelRequest;
 use plaincall_agent::{AgentErrorKind, Model};

@@ -1,6 +1,6 @@
 //! Decisions about calls.
 
-use plaincall_call::{CallError, SuspectMarker};
+use plaincall_reply::{CallError, SuspectMarker};
 use serde_json::Value;
 
 /// The decision of an entry point about a call.

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use plaincall_call::extract::Extractor;
-use plaincall_call::openai::openai_calls;
-use plaincall_call::{Document, Limits, ReplyCheck, ReplyItem, ReplyReader, Unclosed};
 use plaincall_gateway::ToolMode;
 use plaincall_gateway::translation::ClientApi;
+use plaincall_reply::extract::Extractor;
+use plaincall_reply::openai::openai_calls;
+use plaincall_reply::{Document, ReplyCheck, ReplyItem, ReplyReader, Unclosed};
 use plaincall_report::diagnostics::{Diagnostics, RunSettings};
 use plaincall_report::source::Source;
 use plaincall_report::trace::Trace;
+use plaincall_tool::Limits;
 use serde_json::Value;
 
 use crate::decision::{Decision, Outcome, Seen};

@@ -1,6 +1,6 @@
 //! Replies from a seed: good calls, and what models write in their place.
 
-use plaincall_call::Stop;
+use plaincall_reply::Stop;
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_testkit::arbitrary_texts::Random;
 

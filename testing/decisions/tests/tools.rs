@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use plaincall::{Effect, Tool, Toolbox};
-use plaincall_call::definitions::read_tool_definitions;
-use plaincall_call::{ToolSet, ToolSpec};
+use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::{ToolSet, ToolSpec};
 use serde_json::Value;
 
 use crate::gateway::Adapters;

@@ -1,6 +1,6 @@
 //! Dialects and texts of a prompt text, made of the fuzzer's bytes.
 
-use plaincall_call::untrusted::Origin;
+use plaincall_reply::untrusted::Origin;
 use plaincall_syntax::Dialect;
 use plaincall_testkit::untrusted::{FORMS, Text, dialect};
 

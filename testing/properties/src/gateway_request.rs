@@ -1,9 +1,10 @@
 use std::sync::LazyLock;
 
-use plaincall_call::{Document, bind, json::parse as parse_json};
 use plaincall_gateway::translation::{ReplyPlan, ToolCache, Translation, translate};
 use plaincall_gateway::{Markers, ModelSettings, Secret};
+use plaincall_reply::{Document, bind};
 use plaincall_syntax::{Dialect, Syntax};
+use plaincall_tool::json::parse as parse_json;
 use plaincall_wire::openai::{ChatCompletionRequest, Message, ToolCall};
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
 use std::sync::LazyLock;
 
-use plaincall_call::definitions::read_tool_definitions;
-use plaincall_call::rescue::{Format, RescueReader, Rescued};
-use plaincall_call::{ToolSet, ToolSpec};
+use plaincall_reply::rescue::{Format, RescueReader, Rescued};
 use plaincall_testkit::untrusted::chunks;
+use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::{ToolSet, ToolSpec};
 
-/// The tools of the vectors in `crates/call/tests/rescue`, which are seeds.
+/// The tools of the vectors in `crates/reply/tests/rescue`, which are seeds.
 const TOOLS: &str = r#"[
     {"type": "function", "function": {"name": "add", "parameters": {"type": "object",
         "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a"]}}},

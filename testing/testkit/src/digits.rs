@@ -1,6 +1,6 @@
 //! No digit is lost: the value of a text under all kinds of schemas, computed with decimals that are strings.
 
-use plaincall_call::{Arguments, ToolSpec, bind_arguments};
+use plaincall_tool::{Arguments, ToolSpec, bind_arguments};
 use serde_json::{Value, json};
 
 /// A decimal number: sign, digits without zeros at either end, and the power of ten of the last digit. Zero has no

@@ -1,11 +1,9 @@
 //! The rules for the deltas of a call's JSON (`spec/json-stream.md`), for every tool, call and split.
 
-use plaincall_call::{
-    Arguments, Limits, ReplyDiagnostic, ToolCall, ToolSpec, bind,
-    collector::{Collected, Collector},
-    json::JsonStream,
-};
+use plaincall_reply::collector::{Collected, Collector};
+use plaincall_reply::{JsonStream, ToolCall, bind};
 use plaincall_syntax::{Dialect, Event, Parser};
+use plaincall_tool::{Arguments, Limits, ReplyDiagnostic, ToolSpec};
 use serde_json::Value;
 
 use crate::schema_calls::{Choices, call, sample, schema};
@@ -170,9 +168,9 @@ pub fn case(bytes: &[u8]) -> Option<(ToolSpec, String, Dialect, Vec<usize>)> {
         .map(|item| word(&item.parameter.name).replace([']', '\n'], ""))
         .collect();
     let body = match &usage.body {
-        plaincall_call::usage::UsageBody::Json => value.to_string(),
-        plaincall_call::usage::UsageBody::Parameter(parameter) => word(&parameter.name),
-        plaincall_call::usage::UsageBody::Nothing => String::new(),
+        plaincall_tool::usage::UsageBody::Json => value.to_string(),
+        plaincall_tool::usage::UsageBody::Parameter(parameter) => word(&parameter.name),
+        plaincall_tool::usage::UsageBody::Nothing => String::new(),
     };
     let text = format!("🛠️[t {}]\n{body}🛠️[/end]", line.join(" "));
     Some((tool, text, Dialect::emoji(), sizes))

@@ -9,6 +9,8 @@
     reason = "this crate is test code: a panic is how a test fails"
 )]
 
+#[cfg(feature = "allocations")]
+pub mod allocations;
 pub mod cases;
 #[cfg(test)]
 mod complexity;

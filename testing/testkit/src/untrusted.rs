@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use plaincall_call::{
-    ModelText, PromptText, PromptTextBuilder, Trusted, Untrusted, untrusted::Origin,
-};
+use plaincall_reply::untrusted::Origin;
+use plaincall_reply::{ModelText, PromptText, PromptTextBuilder, Trusted, Untrusted};
 use plaincall_syntax::Dialect;
 
 use crate::examples;

@@ -3,10 +3,10 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-use plaincall_call::ToolSpec;
 use plaincall_syntax::Dialect;
 use plaincall_testkit::json_streams::{Tally, check_bytes, stream};
 use plaincall_testkit::untrusted::chunks;
+use plaincall_tool::ToolSpec;
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 

@@ -1,5 +1,7 @@
 //! All tests of the crate that use what is public, as one program.
 
+#[cfg(feature = "allocations")]
+mod costly_schemas;
 mod digits;
 mod grammar;
 mod history;

@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use plaincall_call::Document;
-use plaincall_call::document::Segment;
+use plaincall_reply::Document;
+use plaincall_reply::document::Segment;
 use plaincall_syntax::{Dialect, Syntax};
 use serde::Deserialize;
 

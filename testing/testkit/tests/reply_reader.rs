@@ -8,12 +8,12 @@
 
 use std::collections::BTreeMap;
 
-use plaincall_call::{
-    Bound, CallError, Document, Effect, Limits, Parameter, ParameterKind, ReplyCheck, ReplyItem,
-    ReplyReader, Stop, ToolSet, ToolSpec, Unclosed,
-};
 use plaincall_oracle::captures;
+use plaincall_reply::{
+    Bound, CallError, Document, ReplyCheck, ReplyItem, ReplyReader, Stop, Unclosed,
+};
 use plaincall_syntax::Dialect;
+use plaincall_tool::{Effect, Limits, Parameter, ParameterKind, ToolSet, ToolSpec};
 
 const WORKS: &str = "a dialect that works";
 const STOPS: [Stop; 3] = [Stop::Natural, Stop::EndOfFile, Stop::Broken];

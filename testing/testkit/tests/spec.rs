@@ -6,9 +6,10 @@
     reason = "a panic is how a test fails"
 )]
 
-use plaincall_call::{Document, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed};
+use plaincall_reply::{Document, ReplyCheck, Stop, Unclosed};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::examples::{self, Operation};
+use plaincall_tool::{ToolSet, ToolSpec};
 use serde_json::Value;
 
 const FILES: &[&str] = &["common.md", "block.md", "emoji.md", "limits.md"];

@@ -1,6 +1,6 @@
 //! The options of a dialect (`spec/common.md` 12).
 
-use plaincall_call::DialectOptions;
+use plaincall_names::DialectOptions;
 use plaincall_syntax::Dialect;
 
 use crate::error::Error;

@@ -1,8 +1,9 @@
 //! A complete text with its calls, as JSON of the host.
 
-use plaincall_call::document::Segment;
-use plaincall_call::{DecidedCall, Document, ReplyDiagnostic};
+use plaincall_reply::document::Segment;
+use plaincall_reply::{DecidedCall, Document};
 use plaincall_syntax::{ByteParser, Dialect, EventKind, Syntax};
+use plaincall_tool::ReplyDiagnostic;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,7 +1,9 @@
 //! The operations that are not called often: each has JSON options, and some have a text.
 
-use plaincall_call::{DialectOptions, Document, NoTools, ReplyCheck, Stop, Unclosed};
+use plaincall_names::DialectOptions;
+use plaincall_reply::{Document, ReplyCheck, Stop, Unclosed};
 use plaincall_syntax::ByteParser;
+use plaincall_tool::NoTools;
 use serde::{Deserialize, Serialize};
 use serde_path_to_error::{Path, Segment};
 

@@ -2,8 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use plaincall_call::{ReadCall, ReplyCheck, ToolSet, json::parse};
 use plaincall_plan::{CallFailure, PlanError, PlannedCall, ReplyAction, ReplyPlan};
+use plaincall_reply::{ReadCall, ReplyCheck};
+use plaincall_tool::ToolSet;
+use plaincall_tool::json::parse;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

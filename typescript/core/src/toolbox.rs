@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use plaincall_call::definitions::read_tool_definitions;
-use plaincall_call::grammar::{Choice, Engine, GrammarOptions, grammar};
-use plaincall_call::history::{
+use plaincall_grammar::{Choice, Engine, GrammarOptions, grammar};
+use plaincall_names::DialectOptions;
+use plaincall_prompt::history::{
     PastCall, ResultMessage, Status, TurnPart, history, in_call_order, results,
 };
-use plaincall_call::prompt::{PromptOptions, prompt};
-use plaincall_call::render::{JsonCall, render_call};
-use plaincall_call::repair::repair_document;
-use plaincall_call::{
-    DialectOptions, Document, Effect, Limits, ModelText, PromptText, PromptTextBuilder, ReplyCheck,
-    ReplyItem, ReplyReader, Stop, ToolSet, Unclosed, Untrusted,
+use plaincall_prompt::render::{JsonCall, render_call};
+use plaincall_prompt::repair::repair_document;
+use plaincall_prompt::{PromptOptions, prompt};
+use plaincall_reply::{
+    Document, ModelText, PromptText, PromptTextBuilder, ReplyCheck, ReplyItem, ReplyReader, Stop,
+    Unclosed, Untrusted,
 };
 use plaincall_syntax::Dialect;
+use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::{Effect, Limits, ToolSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -5,10 +5,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use plaincall::syntax::{Call, Dialect, render};
-use plaincall::{
-    BoxError, Command, Effect, Policy, Run, Status, Stop, Tool, Toolbox, TurnResults,
-    call::{ParameterKind, ToolSpec},
-};
+use plaincall::tool::{ParameterKind, ToolSpec};
+use plaincall::{BoxError, Command, Effect, Policy, Run, Status, Stop, Tool, Toolbox, TurnResults};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -184,7 +182,7 @@ async fn runs(size: usize) -> Result<String, BoxError> {
 async fn output(size: usize) -> Result<String, BoxError> {
     let script = format!("yes | head -c {}", size << 20);
     let spec = ToolSpec::new("sleep").effect(Effect::Read);
-    let spec = spec.parameter(plaincall::call::Parameter::new(
+    let spec = spec.parameter(plaincall::tool::Parameter::new(
         "ms",
         ParameterKind::Integer,
     ));

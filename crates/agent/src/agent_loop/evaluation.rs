@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use plaincall::call::{
-    CallError, ModelText, PromptText, PromptTextBuilder, Untrusted,
-    repair::{repair_after_results, repair_reply},
-};
+use plaincall::prompt::repair::{repair_after_results, repair_reply};
+use plaincall::reply::{CallError, ModelText, PromptText, PromptTextBuilder, Untrusted};
 use plaincall::syntax::near_misses;
 use plaincall::{Effect, Received, Status, Stop, events::Author};
 use plaincall_wire::openai::is_natural_end;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use plaincall::call::few_shot::FewShotMessage;
-use plaincall::call::history::{ResultMessage, results};
+use plaincall::prompt::few_shot::FewShotMessage;
+use plaincall::prompt::history::{ResultMessage, results};
 use plaincall::syntax::DialectError;
 use plaincall::{CallResult, Dialect};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall::call::{CallError, MissingEnd, ReplyItem, ToolCall};
+use plaincall::reply::{CallError, MissingEnd, ReplyItem, ToolCall};
 use plaincall::{CallResult, Status, Toolbox, TurnResults};
 
 use crate::answer::AgentErrorKind;

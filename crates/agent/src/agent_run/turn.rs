@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use plaincall::call::ReplyItem;
+use plaincall::reply::ReplyItem;
 use plaincall::{Run, RunEvent, Stop, Toolbox, Turn, TurnEvent};
 use tokio::select;
 use tokio::sync::mpsc::Sender;

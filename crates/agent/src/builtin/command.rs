@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use plaincall::{
-    Command, Effect, Tool,
-    call::{Parameter, ToolSpec},
-    command::CommandError,
-};
+use plaincall::command::CommandError;
+use plaincall::tool::{Parameter, ToolSpec};
+use plaincall::{Command, Effect, Tool};
 
 use crate::builtin::BuiltinTool;
 use crate::builtin::workspace::Workspace;

@@ -3,11 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plaincall::{
-    Context, Effect, Request, Tool,
-    call::{Arguments, ToolSpec},
-    rules::Verdict,
-};
+use plaincall::rules::Verdict;
+use plaincall::tool::{Arguments, ToolSpec};
+use plaincall::{Context, Effect, Request, Tool};
 
 use crate::builtin::BuiltinTool;
 use crate::builtin::spelling::named;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt as _};
-use plaincall::call::names::nearest_name;
+use plaincall::names::nearest_name;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use tokio::sync::Mutex;

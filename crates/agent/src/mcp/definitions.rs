@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use plaincall::call::ToolSpec;
-use plaincall::call::definitions::read_usable_tools;
+use plaincall::tool::ToolSpec;
+use plaincall::tool::definitions::read_usable_tools;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientRequest, ErrorCode, Extensions, ListToolsRequest, ListToolsRequestMethod,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use plaincall::call::json::keep_digits;
+use plaincall::tool::json::keep_digits;
 use plaincall_wire::replace_lone_surrogates;
 use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plaincall::call::json::keep_digits;
+use plaincall::tool::json::keep_digits;
 use plaincall::{BoxError, ToolResult, tool::Failure};
 use serde_json::Value;
 

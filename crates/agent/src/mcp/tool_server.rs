@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::names::unknown_tool;
+use plaincall::names::unknown_tool;
 use plaincall::plan::CallFailure;
 use plaincall::{
     CallResult, Decision, Effect, Gate, Log, Policy, ReadOnly, Request, Rules, Run, RunError,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plaincall::Stop;
-use plaincall::call::grammar::Constrain;
+use plaincall_grammar::Constrain;
 use plaincall_wire::anthropic::{
     Content, ContentBlock, Message as WireMessage, MessageResponse, MessagesRequest, StreamEvent,
     StreamUpdate, Usage as WireUsage,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use plaincall::call::grammar::Constrain;
 use plaincall_config::settings::{Api, Model as Table};
+use plaincall_grammar::Constrain;
 use plaincall_http::HttpSettings;
 use plaincall_wire::Json;
 

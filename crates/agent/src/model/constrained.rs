@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plaincall::call::grammar::{Constrain, Engine, Grammar};
+use plaincall_grammar::{Constrain, Engine, Grammar};
 use plaincall_http::{Rejections, Waits};
 use plaincall_wire::openai::{Model, ModelList, constrained};
 use plaincall_wire::paths;

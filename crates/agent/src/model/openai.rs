@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plaincall::Stop;
-use plaincall::call::grammar::Constrain;
+use plaincall_grammar::Constrain;
 use plaincall_wire::Json;
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Content, FunctionDefinition,

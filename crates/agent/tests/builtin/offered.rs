@@ -1,7 +1,7 @@
 //! The tools, and the form of their calls.
 
 use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
-use plaincall_agent::plaincall::call::{Arguments, bind_arguments};
+use plaincall_agent::plaincall::tool::{Arguments, bind_arguments};
 use plaincall_agent::plaincall::{Effect, Tool, Toolbox};
 use serde_json::json;
 

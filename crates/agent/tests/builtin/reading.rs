@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use plaincall::call::Untrusted;
+use plaincall::reply::Untrusted;
 use plaincall::{AllowAll, Run, Status, Stop};
 use plaincall_agent::plaincall;
 

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use plaincall::call::definitions::read_tool_definitions;
+use plaincall::tool::definitions::read_tool_definitions;
 use plaincall::{Effect, Tool, Toolbox};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};

@@ -6,9 +6,9 @@ use std::time::Duration;
 use plaincall_agent::model::{
     Anthropic, Constrain, Json, Model, ModelErrorKind, ModelRequest, NativeRequest, OpenAi,
 };
-use plaincall_agent::plaincall::call::grammar::{Engine, GrammarOptions, grammar};
-use plaincall_agent::plaincall::call::{Parameter, ParameterKind, ToolSpec};
 use plaincall_agent::plaincall::syntax::Dialect;
+use plaincall_agent::plaincall::tool::{Parameter, ParameterKind, ToolSpec};
+use plaincall_grammar::{Engine, GrammarOptions, grammar};
 use plaincall_testkit::model_server::{Asked, ModelServer, Script, Then};
 use plaincall_wire::openai::constrained;
 use serde_json::{Value, json};

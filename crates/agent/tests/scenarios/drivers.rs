@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use plaincall_agent::agent_loop::{AgentLoop, Effect, Next, ReadReply, Turned};
 use plaincall_agent::model::{Model, ModelRequest, Piece, ReplyNext};
-use plaincall_agent::plaincall::call::Untrusted;
 use plaincall_agent::plaincall::durable::{DurableRun, DurableSettings, Step as RunStep};
+use plaincall_agent::plaincall::reply::Untrusted;
 use plaincall_agent::plaincall::{
     AllowAll, Gate, ReadOnly, RunEvent, Status, TurnResults, events::Author,
 };

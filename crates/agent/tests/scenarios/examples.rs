@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use plaincall_agent::plaincall::call::CallExample;
-use plaincall_agent::plaincall::call::few_shot::FewShotExample;
-use plaincall_agent::plaincall::call::prompt::PromptOptions;
+use plaincall_agent::plaincall::prompt::PromptOptions;
+use plaincall_agent::plaincall::prompt::few_shot::FewShotExample;
+use plaincall_agent::plaincall::tool::CallExample;
 use plaincall_agent::plaincall::{
     Dialect, Effect, Log, Rules, RunEvent, Tool, Toolbox, rules::Rule,
 };

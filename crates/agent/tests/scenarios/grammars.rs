@@ -1,10 +1,10 @@
 //! Requests of an agent with a grammar, in both syntaxes.
 
 use plaincall_agent::model::{Constrain, OpenAi};
-use plaincall_agent::plaincall::call::grammar::Engine;
-use plaincall_agent::plaincall::call::{Arguments, Parameter, ParameterKind, ToolSpec};
+use plaincall_agent::plaincall::tool::{Arguments, Parameter, ParameterKind, ToolSpec};
 use plaincall_agent::plaincall::{Context, Dialect, Tool, Toolbox};
 use plaincall_agent::{Agent, AgentBuilder, AgentErrorKind, Scripted};
+use plaincall_grammar::Engine;
 use plaincall_testkit::model_server::{ModelServer, Script};
 use serde_json::json;
 

@@ -4,9 +4,10 @@
 //! arguments, whose values are words or JSON strings. In the emoji syntax ids are omitted. Other text is unchanged;
 //! `{1}` is the id of the first call if none is written.
 
-use plaincall_agent::plaincall::call::render::{EmojiText, spell_emoji};
+use plaincall_agent::plaincall::Toolbox;
+use plaincall_agent::plaincall::prompt::render::{EmojiText, spell_emoji};
 use plaincall_agent::plaincall::syntax::{Call, Dialect, Syntax, render};
-use plaincall_agent::plaincall::{Toolbox, call::Arguments};
+use plaincall_agent::plaincall::tool::Arguments;
 
 /// Returns a text in a dialect.
 pub(crate) fn spelled(text: &str, dialect: &Dialect, tools: &Toolbox) -> String {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_agent::model::{Message, Role};
-use plaincall_agent::plaincall::call::answer::AnswerSchema;
+use plaincall_agent::plaincall::prompt::answer::AnswerSchema;
 use plaincall_agent::plaincall::{CallResult, RunEvent, RunEvents, Toolbox};
 use plaincall_agent::{AgentError, AgentEvent, Answer, Conversation};
 use plaincall_testkit::model_server::ModelServer;

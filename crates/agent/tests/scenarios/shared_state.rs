@@ -5,10 +5,12 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use plaincall_agent::plaincall::gate::GateFuture;
+use plaincall_agent::plaincall::policy::Retry;
 use plaincall_agent::plaincall::schemars::{self, JsonSchema};
+use plaincall_agent::plaincall::tool::Arguments;
 use plaincall_agent::plaincall::{
-    BoxError, Context, Decision, Effect, Gate, Request, Tool, ToolResult, Toolbox, call::Arguments,
-    gate::GateFuture, policy::Retry,
+    BoxError, Context, Decision, Effect, Gate, Request, Tool, ToolResult, Toolbox,
 };
 use plaincall_agent::{User, UserFuture};
 use serde::Deserialize;
@@ -175,7 +177,7 @@ impl SharedState {
         R: Future<Output = ToolResult> + Send + 'static,
     {
         let shared = Arc::clone(self);
-        let spec = plaincall_agent::plaincall::call::ToolSpec::of::<A>(name);
+        let spec = plaincall_agent::plaincall::tool::ToolSpec::of::<A>(name);
         Tool::raw(spec, move |arguments: Arguments, context| {
             let shared = Arc::clone(&shared);
             let function = function.clone();

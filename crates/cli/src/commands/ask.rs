@@ -4,7 +4,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::call::{answer::AnswerSchema, json::parse};
+use plaincall::prompt::answer::AnswerSchema;
+use plaincall::tool::json::parse;
 use plaincall_agent::{AgentError, AgentErrorKind, Answer};
 use rustix::fs::FileType;
 use serde_json::json;

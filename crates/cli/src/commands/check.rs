@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plaincall_call::Stop;
+use plaincall_reply::Stop;
 use plaincall_report::diagnostics::{Diagnostics, Entry, RunSettings, counted};
 use plaincall_report::source::{Counter, Source};
 use plaincall_report::splits::{SplitCheck, Splits};

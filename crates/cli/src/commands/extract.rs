@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use plaincall_call::extract::Extractor;
+use plaincall_reply::extract::Extractor;
 
 use crate::commands::extract::file::OutputFile;
 use crate::commands::extract::line::{Line, write_row};

@@ -1,7 +1,7 @@
 //! `plaincall grammar`: print a grammar for constrained decoding.
 
 use clap::{Args, ValueEnum};
-use plaincall_call::grammar::{Choice, Engine, GrammarOptions as Options, grammar};
+use plaincall_grammar::{Choice, Engine, GrammarOptions as Options, grammar};
 
 use crate::options::{DialectOption, DialectOptions, SyntaxChoice, ToolsOption};
 use crate::output::Output;

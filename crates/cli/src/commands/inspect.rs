@@ -9,9 +9,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
-use plaincall_call::{Effect, ToolSpec, Unclosed};
 use plaincall_config::DialectOptions;
+use plaincall_reply::Unclosed;
 use plaincall_report::page::with_given;
+use plaincall_tool::{Effect, ToolSpec};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 

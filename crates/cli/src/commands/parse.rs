@@ -6,11 +6,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plaincall_call::{
-    Document, Limits, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, Unclosed,
-    document::DocumentReader, openai::openai_calls,
-};
+use plaincall_reply::document::DocumentReader;
+use plaincall_reply::openai::openai_calls;
+use plaincall_reply::{Document, ReplyCheck, ReplyItem, ReplyReader, Stop, Unclosed};
 use plaincall_syntax::Dialect;
+use plaincall_tool::{Limits, ToolSet};
 use serde_json::{Value, json};
 
 use crate::commands::parse::jsonl::{Answer, read_line};

@@ -15,7 +15,7 @@ use std::time::Duration;
 use anstyle::Style;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use plaincall::call::names::nearest_name;
+use plaincall::names::nearest_name;
 use plaincall_config::Time;
 use plaincall_config::settings::Api;
 use plaincall_probe::{

@@ -6,7 +6,7 @@ mod messages;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plaincall_call::prompt::{PromptOptions, prompt};
+use plaincall_prompt::{PromptOptions, prompt};
 use plaincall_syntax::Dialect;
 
 use crate::options::{DialectOption, ToolsOption};

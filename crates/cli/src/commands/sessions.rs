@@ -10,8 +10,8 @@ use plaincall::{
     events::Author,
     log::{LogError, Record},
 };
-use plaincall_call::names::did_you_mean;
 use plaincall_config::Node;
+use plaincall_names::did_you_mean;
 
 use crate::commands::show::{self, ShowOptions};
 use crate::environment::Environment;

@@ -1,7 +1,7 @@
 //! The handling of calls without an end marker.
 
 use clap::ValueEnum;
-use plaincall_call::Unclosed;
+use plaincall_reply::Unclosed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plaincall::Dialect;
-use plaincall::call::names::nearest_name;
+use plaincall::names::nearest_name;
 use plaincall_agent::http::{HttpSettings, Proxy};
 use plaincall_agent::model::{ConfiguredClient, Key, Model as Client, OpenAi, Replay};
 use plaincall_config::secret::Address;

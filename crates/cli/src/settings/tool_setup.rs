@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use plaincall::call::names::{did_you_mean, nearest_name};
+use plaincall::names::{did_you_mean, nearest_name};
 use plaincall::{
     Policy, Rules, Tool, Toolbox,
     rules::{Pattern, Rule},

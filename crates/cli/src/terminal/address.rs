@@ -1,6 +1,6 @@
 //! URLs in the arguments of a call, with their hosts highlighted.
 
-use plaincall::call::Arguments;
+use plaincall::tool::Arguments;
 
 use crate::terminal::line::{Line, indented};
 use crate::terminal::palette::{BOLD, DIM, NOTICE, PLAIN};

@@ -3,11 +3,9 @@
 use std::collections::HashSet;
 
 use anstyle::{AnsiColor, Style};
-use plaincall_call::{
-    Arguments, DecidedCall, Limits, ReplyCheck, ReplyDiagnostic, ReplyItem, ReplyReader, Stop,
-    ToolSet, Unclosed,
-};
+use plaincall_reply::{DecidedCall, ReplyCheck, ReplyItem, ReplyReader, Stop, Unclosed};
 use plaincall_syntax::{Dialect, Event, EventKind, Severity, Slot, Span, Termination};
+use plaincall_tool::{Arguments, Limits, ReplyDiagnostic, ToolSet};
 
 use crate::output::Output;
 use crate::sanitize::sanitize;

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plaincall::{Effect, Tool, call::Arguments, command::Directories, events::HeldReason};
+use plaincall::command::Directories;
+use plaincall::events::HeldReason;
+use plaincall::tool::Arguments;
+use plaincall::{Effect, Tool};
 
 use crate::terminal::human;
 use crate::terminal::line::{Line, indented};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use plaincall::call::Arguments;
+use plaincall::tool::Arguments;
 use similar::TextDiff;
 
 use crate::terminal::line::{Line, indented};

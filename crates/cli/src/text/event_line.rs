@@ -1,8 +1,9 @@
 //! Parser events as JSON lines.
 
-use plaincall_call::{DecidedCall, ReplyDiagnostic};
+use plaincall_reply::DecidedCall;
 use plaincall_syntax::Span;
 use plaincall_syntax::{Event, EventKind, Slot, Syntax};
+use plaincall_tool::ReplyDiagnostic;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

@@ -5,7 +5,8 @@ use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use plaincall_call::{Stop, names::nearest_name};
+use plaincall_names::nearest_name;
+use plaincall_reply::Stop;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 

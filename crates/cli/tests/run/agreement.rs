@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use plaincall::Dialect;
-use plaincall_call::Document;
+use plaincall_reply::Document;
 use plaincall_testkit::cases::cases;
 use plaincall_testkit::schema_calls::Choices;
 use serde_json::Value;
@@ -66,8 +66,10 @@ fn reported(scene: &Scene, text: &str) -> BTreeSet<u64> {
     let in_reasoning = |at: u64| {
         document.segments.iter().any(|segment| {
             let span = segment.span();
-            matches!(segment, plaincall_call::document::Segment::Reasoning { .. })
-                && (span.start as u64..span.end as u64).contains(&at)
+            matches!(
+                segment,
+                plaincall_reply::document::Segment::Reasoning { .. }
+            ) && (span.start as u64..span.end as u64).contains(&at)
         })
     };
     let mut reported = BTreeSet::new();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{Bound, CallError, CallHeader, DecidedCall, ReplyItem, Stop, ToolCall};
+use plaincall_reply::{Bound, CallError, CallHeader, DecidedCall, ReplyItem, Stop, ToolCall};
 use plaincall_syntax::{Code, Event, EventKind};
 
 use crate::api::encoder::ResponseSink;

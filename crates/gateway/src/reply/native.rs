@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_call::rescue::{RescueReader, Rescued, RescuedCall};
+use plaincall_reply::rescue::{RescueReader, Rescued, RescuedCall};
 
 use crate::api::encoder::ResponseSink;
 use crate::error::GatewayError;

@@ -1,7 +1,8 @@
 //! A call that the model is writing.
 
-use plaincall_call::{Arguments, Limits, ToolCall, ToolSpec, json::JsonStream};
+use plaincall_reply::{JsonStream, ToolCall};
 use plaincall_syntax::Event;
+use plaincall_tool::{Arguments, Limits, ToolSpec};
 
 use crate::api::encoder::ResponseSink;
 

@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::few_shot::ShownCalls;
-use plaincall_call::rescue::Format;
-use plaincall_call::{ToolCall, ToolLookup, ToolSpec, untrusted::EchoGuard};
+use plaincall_prompt::few_shot::ShownCalls;
+use plaincall_reply::ToolCall;
+use plaincall_reply::rescue::Format;
+use plaincall_reply::untrusted::EchoGuard;
 use plaincall_syntax::Dialect;
+use plaincall_tool::{ToolLookup, ToolSpec};
 
 use crate::compiled::CompiledDialect;
 use crate::counts::Counts;

@@ -1,9 +1,7 @@
 //! Messages to the model about invalid and missing calls.
 
-use plaincall_call::{
-    CallError, ModelText, PromptText, ToolCall,
-    repair::{repair, repair_reply},
-};
+use plaincall_prompt::repair::{repair, repair_reply};
+use plaincall_reply::{CallError, ModelText, PromptText, ToolCall};
 
 use crate::error::GatewayError;
 use crate::reply::plan::ReplyPlan;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::Stop;
+use plaincall_reply::Stop;
 
 use crate::reply::open_call::Opened;
 use crate::reply::plan::ReplyPlan;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_call::InventedResults;
+use plaincall_reply::invented::InventedResults;
 use plaincall_syntax::MARKER_LIMIT;
 
 use crate::compiled::CompiledDialect;

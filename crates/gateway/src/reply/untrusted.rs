@@ -2,10 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use plaincall_call::untrusted::EchoGuard;
-use plaincall_call::{
-    Arguments, Limits, ToolLookup, Untrusted, bind_arguments, render::flatten_call,
-};
+use plaincall_reply::Untrusted;
+use plaincall_reply::untrusted::EchoGuard;
+use plaincall_tool::{Arguments, Limits, ToolLookup, bind_arguments, flatten_call};
 use serde_json::{Map, Value};
 
 /// A part of the conversation before the reply.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use plaincall_call::grammar::{Constrain, Engine, GrammarError};
+use plaincall_grammar::{Constrain, Engine, GrammarError};
 use plaincall_http::Rejections;
 use plaincall_wire::openai::{Model, constrained};
 use tokio::sync::Mutex;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use plaincall_call::definitions::ChangedTool;
+use plaincall_tool::definitions::ChangedTool;
 
 use crate::api::ClientApi;
 use crate::error::GatewayError;

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use plaincall_call::{
-    PromptTextBuilder, Untrusted,
-    history::{PastCall, ResultMessage, Status, TurnPart, history, in_call_order, results},
-    prompt::tool_entry,
+use plaincall_prompt::history::{
+    PastCall, ResultMessage, Status, TurnPart, history, in_call_order, results,
 };
+use plaincall_prompt::tool_entry;
+use plaincall_reply::{PromptTextBuilder, Untrusted};
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::openai::{CallArguments, Content, ContentPart, Message};
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::iter;
 use std::ops::Range;
 
 use memchr::{memchr, memchr2_iter};
-use plaincall_call::{PromptTextBuilder, Untrusted};
+use plaincall_reply::{PromptTextBuilder, Untrusted};
 use plaincall_wire::openai::constrained;
 use plaincall_wire::{Json, Unknown, replace_lone_surrogates};
 

@@ -1,8 +1,8 @@
 //! A scripted model server with native calls behind the adapter.
 
-use plaincall_call::rescue::Format;
 use plaincall_gateway::translation::{Adapter, Ask, Asked, ClientApi, Flow, Host};
 use plaincall_gateway::{ModelSettings, Secret, ToolMode};
+use plaincall_reply::rescue::Format;
 use serde_json::{Value, json};
 
 pub(crate) fn native() -> ModelSettings {

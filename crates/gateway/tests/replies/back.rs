@@ -1,14 +1,15 @@
 //! The client sends a reply back in its next request, and the model gets its own text.
 
-use plaincall_call::{
-    Document, ToolSet, bind, definitions::read_tool_definitions, document::Segment,
-};
 use plaincall_gateway::translation::{ToolCache, Translation, translate};
 use plaincall_gateway::{ModelSettings, Secret};
+use plaincall_reply::document::Segment;
+use plaincall_reply::{Document, bind};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::cases;
 use plaincall_testkit::strict_client::{Recorded, RecordedCall};
+use plaincall_tool::ToolSet;
+use plaincall_tool::definitions::read_tool_definitions;
 use plaincall_wire::openai::ChatCompletionRequest;
 use serde_json::{Value, json};
 

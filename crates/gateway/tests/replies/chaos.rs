@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use http::Request;
-use plaincall_call::Stop;
-use plaincall_call::rescue::{RescueReader, Rescued};
 use plaincall_gateway::Body;
 use plaincall_gateway::translation::{Adapter, AskEnd, Asked, ClientApi, Flow};
 use plaincall_gateway::{Counts, ModelSettings, Secret};
+use plaincall_reply::Stop;
+use plaincall_reply::rescue::{RescueReader, Rescued};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};

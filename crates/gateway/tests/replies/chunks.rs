@@ -1,8 +1,8 @@
 //! For any chunks of a reply, the calls are those of the whole text.
 
-use plaincall_call::Stop;
 use plaincall_gateway::ModelSettings;
 use plaincall_gateway::translation::ReplyPlan;
+use plaincall_reply::Stop;
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::cases;

@@ -5,19 +5,18 @@
 
 use std::collections::HashSet;
 
-use plaincall_call::{
-    Document, Stop, ToolSet, Untrusted, bind,
-    definitions::read_tool_definitions,
-    history::{PastCall, TurnPart, history},
-};
 use plaincall_gateway::translation::{ReplyPlan, ToolCache, Translation, translate};
 use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Secret};
+use plaincall_prompt::history::{PastCall, TurnPart, history};
+use plaincall_reply::{Document, Stop, Untrusted, bind};
 use plaincall_syntax::{Dialect, Escaper};
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, all_cases};
 use plaincall_testkit::schema_calls::{Choices, sample, schema};
 use plaincall_testkit::strict_client::Recorded;
 use plaincall_testkit::untrusted::{chunks, markers_in};
+use plaincall_tool::ToolSet;
+use plaincall_tool::definitions::read_tool_definitions;
 use serde_json::{Value, json};
 
 use crate::replies::expected;

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use plaincall_call::{Limits, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, Unclosed};
+use plaincall_reply::{ReplyCheck, ReplyItem, ReplyReader, Stop, Unclosed};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::strict_client::Recorded;
+use plaincall_tool::{Limits, ToolSet};
 
 /// The arguments of a call, without the reason that follows unreadable ones.
 pub(crate) fn without_reason(arguments: &str) -> &str {

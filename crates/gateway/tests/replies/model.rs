@@ -2,12 +2,13 @@
 
 use std::sync::LazyLock;
 
-use plaincall_call::{ToolSet, definitions::read_tool_definitions};
 use plaincall_gateway::translation::{
     Exchange, Flow, Next, RepairRound, Reply, ReplyPlan, StreamedResponse, ToolCache, Translation,
     translate,
 };
 use plaincall_gateway::{ArgumentMode, Counts, GatewayError, ModelSettings, Secret};
+use plaincall_tool::ToolSet;
+use plaincall_tool::definitions::read_tool_definitions;
 use plaincall_wire::openai::ChatCompletionRequest;
 use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Requests with a grammar.
 
-use plaincall_call::grammar::Engine;
 use plaincall_gateway::{Constrain, GatewayConfig};
+use plaincall_grammar::Engine;
 use plaincall_testkit::model_server::{ModelServer, Script};
 use serde_json::{Value, json};
 

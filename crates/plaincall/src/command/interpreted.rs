@@ -1,7 +1,7 @@
 //! Arguments that a command passes to an interpreter as code: to a shell, `awk`, `python -c` and similar programs. The result
 //! is a hint, not a proof: a command line does not show what a program does with its arguments.
 
-use plaincall_call::{ParameterKind, ToolSpec};
+use plaincall_tool::{ParameterKind, ToolSpec};
 
 use crate::command::template::Piece;
 use crate::rules::{command_words, expanded_commands, without_prefix};

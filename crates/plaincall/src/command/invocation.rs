@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plaincall_call::{Arguments, ToolSpec};
+use plaincall_tool::{Arguments, ToolSpec};
 
 use crate::command::interpreted::Interpreted;
 use crate::command::template::Piece;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plaincall_call::Stop;
+use plaincall_reply::Stop;
 use plaincall_syntax::Dialect;
 
 use super::{DurableRun, ToolRunner};

@@ -6,7 +6,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plaincall_call::{Limits, untrusted::EchoGuard};
+use plaincall_reply::untrusted::EchoGuard;
+use plaincall_tool::Limits;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

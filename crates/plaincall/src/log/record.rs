@@ -2,7 +2,7 @@
 
 use std::collections::btree_map;
 
-use plaincall_call::Effect;
+use plaincall_tool::Effect;
 use serde::Deserialize;
 
 use super::error::LogError;

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use plaincall_call::Arguments;
+use plaincall_tool::Arguments;
 use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::Value;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use plaincall_call::Arguments;
-use plaincall_call::pointers::unescape;
+use plaincall_names::pointers::unescape;
+use plaincall_tool::Arguments;
 use serde_json::Value;
 
 use super::json::parse_container;

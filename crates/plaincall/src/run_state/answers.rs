@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect};
 use plaincall_plan::{CallFailure, CallIndex, Outcome, State, format_duration};
+use plaincall_tool::{Arguments, Effect};
 
 use super::{Command, RunState};
 use crate::attempt::Ended;
@@ -345,7 +345,7 @@ impl RunState {
         let Some(tool) = self.tool(call) else {
             return Ok(texts);
         };
-        let bound = bind_pairs(&tool.spec, &texts.0, &plaincall_call::Limits::default());
+        let bound = bind_pairs(&tool.spec, &texts.0, &plaincall_tool::Limits::default());
         let bound = bound.map_err(|problem| {
             format!("the arguments were edited before the call ran, and are now invalid: {problem}")
         })?;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, SuspectMarker};
 use plaincall_plan::CallIndex;
+use plaincall_reply::SuspectMarker;
+use plaincall_tool::Arguments;
 
 use super::RunState;
 use crate::call_arguments::{ArgumentTexts, unbound};

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::CallError;
 use plaincall_plan::{CallIndex, Outcome, RejectReason, State};
+use plaincall_reply::CallError;
 
 use crate::event::{CallRef, Cancel, RunEvent, TurnEnd};
 use crate::result::{Because, CallResult, Cause, Link, Status};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use plaincall_call::{Arguments, Effect};
 use plaincall_plan::{CallIndex, CallView, Order, State};
+use plaincall_tool::{Arguments, Effect};
 
 use super::{Call, RunState, TurnState};
 use crate::context::DependencyResult;

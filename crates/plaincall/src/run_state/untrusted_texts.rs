@@ -3,12 +3,11 @@
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use plaincall_call::{
-    Arguments, Untrusted,
-    few_shot::ShownCalls,
-    untrusted::{Echo, EchoGuard},
-};
 use plaincall_plan::CallIndex;
+use plaincall_prompt::few_shot::ShownCalls;
+use plaincall_reply::Untrusted;
+use plaincall_reply::untrusted::{Echo, EchoGuard};
+use plaincall_tool::Arguments;
 
 use super::RunState;
 use crate::event::{RunEvent, ShownExamples, UntrustedText};

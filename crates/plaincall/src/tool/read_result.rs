@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plaincall_call::Effect;
+use plaincall_tool::Effect;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

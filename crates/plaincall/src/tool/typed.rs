@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 /// Derive both on a struct whose fields are the parameters, as in the example of [`Tool::new`](crate::Tool::new). A tool
 /// without parameters takes `()`.
 ///
-/// [`ToolSpec::of`](plaincall_call::ToolSpec::of) describes how the two must agree if you implement one of them by hand.
+/// [`ToolSpec::of`](plaincall_tool::ToolSpec::of) describes how the two must agree if you implement one of them by hand.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be used as the arguments of a tool",
     label = "`{Self}` lacks `Deserialize`, `JsonSchema` or both",

@@ -2,9 +2,11 @@
 //!
 //! A rule that can never apply is an error: a misspelled rule would allow what it should deny.
 
-use plaincall_call::{Effect, Parameter, ToolSpec, names::did_you_mean, pointers::unescape};
 use plaincall_config::tools::{self, RuleTable};
 use plaincall_config::{Document, Location, Value, child};
+use plaincall_names::did_you_mean;
+use plaincall_names::pointers::unescape;
+use plaincall_tool::{Effect, Parameter, ToolSpec};
 
 use super::Known;
 use crate::cut::READ_RESULT;

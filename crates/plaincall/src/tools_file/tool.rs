@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use plaincall_call::{CallExample, Effect, Parameter, ParameterKind, Schema, SpecError, ToolSpec};
 use plaincall_config::tools::{self, RetryTable, ToolTable};
 use plaincall_config::{Document, Location, Node, Value, child};
+use plaincall_tool::{CallExample, Effect, Parameter, ParameterKind, Schema, SpecError, ToolSpec};
 use serde_json::{Map, Value as Json};
 
 use crate::command::{Command, CommandLocation, parameters_like};

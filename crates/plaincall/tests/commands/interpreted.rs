@@ -1,9 +1,7 @@
 //! Parameters that a command passes to an interpreter.
 
-use plaincall::{
-    Command, Tool,
-    call::{Parameter, ParameterKind, ToolSpec},
-};
+use plaincall::tool::{Parameter, ParameterKind, ToolSpec};
+use plaincall::{Command, Tool};
 
 fn spec() -> ToolSpec {
     ToolSpec::new("t")

@@ -3,10 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use plaincall::{
-    Command, Stop, Tool,
-    call::{Arguments, Parameter, ParameterKind, ToolSpec},
-};
+use plaincall::tool::{Arguments, Parameter, ParameterKind, ToolSpec};
+use plaincall::{Command, Stop, Tool};
 
 use crate::commands::scene::{builder, call, check, outcome, results, spec, tool};
 

@@ -2,10 +2,8 @@
 
 use std::fmt::Write as _;
 
-use plaincall::{
-    AllowAll, Command, Run, RunBuilder, Stop, Tool, Toolbox, TurnResults,
-    call::{Parameter, ParameterKind, ToolSpec},
-};
+use plaincall::tool::{Parameter, ParameterKind, ToolSpec};
+use plaincall::{AllowAll, Command, Run, RunBuilder, Stop, Tool, Toolbox, TurnResults};
 
 /// A tool `t` with the string parameters `a`, `b` and `c`, which are optional unless they are listed.
 pub(crate) fn spec(arguments: &[(&str, &str)]) -> ToolSpec {

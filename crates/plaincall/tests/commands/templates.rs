@@ -1,9 +1,7 @@
 //! Placeholders in commands and scripts.
 
-use plaincall::{
-    Command, Tool,
-    call::{Arguments, Parameter, ParameterKind, ToolSpec},
-};
+use plaincall::tool::{Arguments, Parameter, ParameterKind, ToolSpec};
+use plaincall::{Command, Tool};
 
 const NAMES: [&str; 7] = ["a", "b", "c", "name", "path", "größe", "_a-b.c"];
 

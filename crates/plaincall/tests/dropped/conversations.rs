@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use plaincall::gate::GateFuture;
+use plaincall::tool::{Parameter, ParameterKind, ToolSpec};
 use plaincall::{
     Command, Decision, Effect, Gate, Log, Request, Run, RunBuilder, Stop, Tool, Toolbox,
-    call::{Parameter, ParameterKind, ToolSpec},
-    gate::GateFuture,
 };
 use tokio::time::sleep;
 

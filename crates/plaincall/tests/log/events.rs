@@ -5,21 +5,20 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::{Limits, SuspectMarker, Untrusted};
-use plaincall::{
-    CallResult, Effect, Policy, Rules, RunEvent, Status, Stop,
-    call::Unclosed,
-    events::{
-        Admission, AdmittedBy, Appeared, ArgumentTexts, Author, AwaitingApproval, BackOff, CallRef,
-        Cancel, Completed, DamagedEnd, Delta, DirectoryBegin, HeldReason, Lagged, LogFailed,
-        Message, ReplyEnd, Resumed, RunBegin, Source, Started, SubagentText, SubmittedArguments,
-        ToolBegin, TurnBegin, TurnEnd, UntrustedText, Usage,
-    },
-    log::{LOG_VERSION, LineEncoder, TornTail},
-    policy::{Dependents, Echoes, Order, Retry, ToolPolicy, Writes},
-    result::{Because, Cause, Link, StatusCounts},
-    rules::Rule,
+use plaincall::events::{
+    Admission, AdmittedBy, Appeared, ArgumentTexts, Author, AwaitingApproval, BackOff, CallRef,
+    Cancel, Completed, DamagedEnd, Delta, DirectoryBegin, HeldReason, Lagged, LogFailed, Message,
+    ReplyEnd, Resumed, RunBegin, Source, Started, SubagentText, SubmittedArguments, ToolBegin,
+    TurnBegin, TurnEnd, UntrustedText, Usage,
 };
+use plaincall::log::{LOG_VERSION, LineEncoder, TornTail};
+use plaincall::policy::{Dependents, Echoes, Order, Retry, ToolPolicy, Writes};
+use plaincall::reply::Unclosed;
+use plaincall::reply::{SuspectMarker, Untrusted};
+use plaincall::result::{Because, Cause, Link, StatusCounts};
+use plaincall::rules::Rule;
+use plaincall::tool::Limits;
+use plaincall::{CallResult, Effect, Policy, Rules, RunEvent, Status, Stop};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 

@@ -4,11 +4,9 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use plaincall::{
-    AllowAll, Command, Log, Recovery, Run, RunEvent, Stop, Tool, Toolbox,
-    call::ToolSpec,
-    log::{LineEncoder, read_log},
-};
+use plaincall::log::{LineEncoder, read_log};
+use plaincall::tool::ToolSpec;
+use plaincall::{AllowAll, Command, Log, Recovery, Run, RunEvent, Stop, Tool, Toolbox};
 
 use crate::resume::play::{edges, words};
 use crate::resume::scene::{Reply, Scene, Seen};

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use plaincall::call::Untrusted;
+use plaincall::events::AdmittedBy;
+use plaincall::log::{LineEncoder, read_log};
+use plaincall::policy::Echoes;
+use plaincall::reply::Untrusted;
+use plaincall::tool::{Parameter, ParameterKind, ToolSpec};
 use plaincall::{
     AllowAll, Dialect, Log, Policy, Recovery, Run, RunEvent, Status, Stop, Tool, Toolbox,
-    call::{Parameter, ParameterKind, ToolSpec},
-    events::AdmittedBy,
-    log::{LineEncoder, read_log},
-    policy::Echoes,
 };
 
 use crate::resume::play::{check_cuts, folder, reference};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use plaincall::call::Untrusted;
+use plaincall::reply::Untrusted;
 use plaincall::{
     CallResult, Effect, Log, Recovery, RunEvent, Status, TurnResults,
     log::{LogError, read_log},

@@ -140,7 +140,7 @@ async fn calls_with_changed_settings_are_replayed() {
         (1, Effect::Read),
     ];
     for (place, (most, effect)) in settings.into_iter().enumerate() {
-        let spec = plaincall::call::ToolSpec::new("t").effect(effect);
+        let spec = plaincall::tool::ToolSpec::new("t").effect(effect);
         let tool = Tool::raw(spec, |_, _| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Ok("done".to_owned())

@@ -3,11 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use plaincall::{
-    Dialect, Effect, Log, Recovery, Run, RunError, RunEvent, Stop, Tool, Toolbox,
-    call::{Parameter, ParameterKind, ToolSpec},
-    log::{LineEncoder, read_log},
-};
+use plaincall::log::{LineEncoder, read_log};
+use plaincall::tool::{Parameter, ParameterKind, ToolSpec};
+use plaincall::{Dialect, Effect, Log, Recovery, Run, RunError, RunEvent, Stop, Tool, Toolbox};
 
 use crate::resume::play::reference;
 use crate::resume::scene::{Reply, Scene, Seen, toolbox};

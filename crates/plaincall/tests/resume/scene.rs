@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use plaincall::gate::{GateFuture, RecoveryFuture};
+use plaincall::policy::{Dependents, Retry};
+use plaincall::tool::Arguments;
 use plaincall::{
     Decision, Dialect, Effect, Gate, Log, Policy, Recovery, Request, Run, RunBuilder, Stop, Tool,
     ToolResult, Toolbox,
-    call::Arguments,
-    gate::{GateFuture, RecoveryFuture},
-    policy::{Dependents, Retry},
 };
 use tokio::time::sleep;
 

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::bind_arguments;
-use plaincall::{
-    Effect, Request, Rules, Tool,
-    call::{Arguments, Parameter, ParameterKind, ToolSpec},
-    rules::{Rule, Verdict},
-};
+use plaincall::rules::{Rule, Verdict};
+use plaincall::tool::bind_arguments;
+use plaincall::tool::{Arguments, Parameter, ParameterKind, ToolSpec};
+use plaincall::{Effect, Request, Rules, Tool};
 use proptest::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 

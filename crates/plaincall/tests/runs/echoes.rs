@@ -3,11 +3,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plaincall::call::Untrusted;
+use plaincall::events::HeldReason;
+use plaincall::gate::GateFuture;
+use plaincall::policy::Echoes;
+use plaincall::reply::Untrusted;
+use plaincall::rules::Rule;
+use plaincall::tool::Arguments;
 use plaincall::{
     AllowAll, Decision, Dialect, Effect, Gate, Policy, ReadOnly, Request, Rules, Run, RunBuilder,
-    RunEvent, Status, Stop, Tool, Toolbox, TurnResults, call::Arguments, events::HeldReason,
-    gate::GateFuture, policy::Echoes, rules::Rule,
+    RunEvent, Status, Stop, Tool, Toolbox, TurnResults,
 };
 use tokio::time::sleep;
 

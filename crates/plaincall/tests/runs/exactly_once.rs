@@ -6,13 +6,13 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use plaincall::gate::GateFuture;
+use plaincall::log::{Storage, read_log};
+use plaincall::policy::{Dependents, Order, Retry, Writes};
+use plaincall::tool::Arguments;
 use plaincall::{
     Decision, Effect, Gate, Log, Observer, Policy, Request, Run, RunEvent, Status, Stop, Tool,
     Toolbox,
-    call::Arguments,
-    gate::GateFuture,
-    log::{Storage, read_log},
-    policy::{Dependents, Order, Retry, Writes},
 };
 use tokio::time::sleep;
 

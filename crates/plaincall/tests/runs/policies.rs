@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use plaincall::gate::GateFuture;
+use plaincall::policy::{Dependents, Retry, Writes};
+use plaincall::rules::Rule;
+use plaincall::tool::Arguments;
 use plaincall::{
     AllowAll, Context, Decision, Dialect, Effect, Gate, Log, Policy, Request, Rules, Run,
     RunBuilder, RunEvent, Stop, Tool, Toolbox, TurnResults,
-    call::Arguments,
-    gate::GateFuture,
-    policy::{Dependents, Retry, Writes},
-    rules::Rule,
 };
 use tokio::time::{Instant, sleep};
 

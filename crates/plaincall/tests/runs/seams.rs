@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaincall::call::ReplyItem;
+use plaincall::reply::ReplyItem;
 use plaincall::{AllowAll, Decision, Gate, Request, RunEvent, Stop, TurnEvent, gate::GateFuture};
 use tokio::time::sleep;
 

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use plaincall::call::{CallError, MissingEnd};
-use plaincall::{
-    Command, Dialect, Policy, Run, RunBuilder, Stop, Tool, Toolbox,
-    call::{ToolSpec, Unclosed},
-};
+use plaincall::reply::Unclosed;
+use plaincall::reply::{CallError, MissingEnd};
+use plaincall::tool::ToolSpec;
+use plaincall::{Command, Dialect, Policy, Run, RunBuilder, Stop, Tool, Toolbox};
 
 use crate::runs::scene::{builder, check, check_errors, errors, play, shown, written};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use plaincall::call::{Limits, Untrusted};
+use plaincall::reply::Untrusted;
+use plaincall::tool::Limits;
 use plaincall::{
     CallResult, Context, Effect, Policy, Rules, Run, RunBuilder, RunEvent, Status, Stop, Tool,
     Toolbox,

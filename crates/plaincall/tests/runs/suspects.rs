@@ -2,17 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
+use plaincall::events::HeldReason;
+use plaincall::gate::GateFuture;
+use plaincall::policy::Echoes;
+use plaincall::prompt::history::{ResultMessage, Status, results};
+use plaincall::reply::{Document, ReplyCheck, Unclosed, Untrusted};
+use plaincall::rules::Rule;
+use plaincall::tool::NoTools;
 use plaincall::{
     AllowAll, Decision, Dialect, Effect, Gate, Policy, ReadOnly, Request, Rules, Run, RunBuilder,
     Stop, Tool, Toolbox,
-    call::{
-        Document, NoTools, ReplyCheck, Unclosed, Untrusted,
-        history::{ResultMessage, Status, results},
-    },
-    events::HeldReason,
-    gate::GateFuture,
-    policy::Echoes,
-    rules::Rule,
 };
 use plaincall_plan::{PlannedCall, ReplyAction, ReplyPlan};
 

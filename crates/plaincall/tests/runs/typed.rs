@@ -1,6 +1,6 @@
 //! Typed tools in a run, in both syntaxes.
 
-use plaincall::call::definitions::read_tool_definitions;
+use plaincall::tool::definitions::read_tool_definitions;
 use plaincall::{
     AllowAll, Context, Effect, ReadOnly, Run, RunBuilder, Stop, Tool, ToolResult, Toolbox,
 };

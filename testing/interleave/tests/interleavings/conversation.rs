@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use interleaved::call::Untrusted;
+use interleaved::reply::Untrusted;
 use interleaved::{AllowAll, Log, Policy, Run, RunBuilder, Stop, Submitted, Turn, log::read_log};
 use tempfile::NamedTempFile;
 use tokio::choose;

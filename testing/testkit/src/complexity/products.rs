@@ -1,15 +1,15 @@
 //! Subjects whose cost must not be a product: many calls of many tools, many turns with many results, many definitions with many
 //! references. Only the length of the text counts, which sets how many of each there are.
 
-use plaincall_call::{
-    Document, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed, Untrusted,
-    history::{
-        InventedResults, PastCall, ResultMessage, TurnPart, history, in_call_order, results,
-    },
-    prompt::{PromptOptions, prompt},
-    untrusted::EchoGuard,
+use plaincall_prompt::history::{
+    PastCall, ResultMessage, TurnPart, history, in_call_order, results,
 };
+use plaincall_prompt::{PromptOptions, prompt};
+use plaincall_reply::invented::InventedResults;
+use plaincall_reply::untrusted::EchoGuard;
+use plaincall_reply::{Document, ReplyCheck, Stop, Unclosed, Untrusted};
 use plaincall_syntax::Dialect;
+use plaincall_tool::{ToolSet, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::subjects::{Subject, WORKS, subject};

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{
-    Arguments, Document, Limits, ModelText, PromptTextBuilder, ReplyCheck, Stop, ToolCall, ToolSet,
-    ToolSpec, Unclosed, Untrusted, bind_arguments,
-    collector::{Collected, Collector},
-    definitions::read_tool_definitions,
-    json::{JsonStream, coerce, parse as parse_json},
-    names::nearest_name,
-    openai::openai_calls,
-    render::flatten,
-    repair::repair_reply,
-    rescue::RescueReader,
-    untrusted::EchoGuard,
-};
+use plaincall_names::nearest_name;
 use plaincall_oracle::split::chunks;
+use plaincall_prompt::repair::repair_reply;
+use plaincall_reply::collector::{Collected, Collector};
+use plaincall_reply::openai::openai_calls;
+use plaincall_reply::rescue::RescueReader;
+use plaincall_reply::untrusted::EchoGuard;
+use plaincall_reply::{
+    Document, JsonStream, ModelText, PromptTextBuilder, ReplyCheck, Stop, ToolCall, Unclosed,
+    Untrusted,
+};
 use plaincall_syntax::{
     ByteParser, Call, Dialect, Escaper, Event, Parser, Syntax, near_misses, render,
 };
+use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::json::{coerce, parse as parse_json};
+use plaincall_tool::{Arguments, Limits, ToolSet, ToolSpec, bind_arguments, flatten};
 use serde_json::{Value, json};
 
 use super::pattern::INVALID;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use plaincall_call::grammar::{Grammar, GrammarError, GrammarOptions, grammar};
-use plaincall_call::{Parameter, ParameterKind, ToolSpec};
+use plaincall_grammar::{Grammar, GrammarError, GrammarOptions, grammar};
 use plaincall_syntax::Dialect;
+use plaincall_tool::{Parameter, ParameterKind, ToolSpec};
 use serde_json::{Value, json};
 
 use super::engine::Engine;

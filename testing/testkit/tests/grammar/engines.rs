@@ -5,11 +5,12 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use plaincall_call::ToolSpec;
-use plaincall_call::grammar::{self, Choice, Grammar, GrammarOptions, grammar};
-use plaincall_call::render::{JsonCall, render_call};
+use plaincall_grammar as grammar;
+use plaincall_grammar::{Choice, Grammar, GrammarOptions, grammar};
+use plaincall_prompt::render::{JsonCall, render_call};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::recordings::recordings;
+use plaincall_tool::ToolSpec;
 use serde_json::{Value, json};
 
 use super::engine::Engine;

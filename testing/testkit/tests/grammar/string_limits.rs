@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use plaincall_call::grammar::Engine::{LlGuidance, LlamaCpp, Vllm};
-use plaincall_call::grammar::{self, Grammar, GrammarOptions, grammar};
-use plaincall_call::{Document, ToolSpec, bind};
+use plaincall_grammar as grammar;
+use plaincall_grammar::Engine::{LlGuidance, LlamaCpp, Vllm};
+use plaincall_grammar::{Grammar, GrammarOptions, grammar};
+use plaincall_reply::{Document, bind};
 use plaincall_syntax::Dialect;
+use plaincall_tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use super::engine::Engine;

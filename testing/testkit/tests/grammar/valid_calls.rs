@@ -1,10 +1,11 @@
 //! The grammar accepts every valid call that `render_call` writes in declared order, and no broken one.
 
-use plaincall_call::grammar::{Grammar, GrammarOptions, grammar};
-use plaincall_call::render::{JsonCall, render_call};
-use plaincall_call::{Document, ToolSpec};
+use plaincall_grammar::{Grammar, GrammarOptions, grammar};
+use plaincall_prompt::render::{JsonCall, render_call};
+use plaincall_reply::Document;
 use plaincall_syntax::Dialect;
 use plaincall_testkit::cases::cases;
+use plaincall_tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use super::engine::Engine;
@@ -186,7 +187,7 @@ fn valid_calls_are_accepted_and_broken_ones_are_not() {
             let document = Document::parse(&broken, &call.dialect).unwrap();
             let is_valid = document
                 .calls()
-                .any(|one| plaincall_call::bind(&call.tool, one).is_ok());
+                .any(|one| plaincall_reply::bind(&call.tool, one).is_ok());
             if is_valid {
                 continue;
             }

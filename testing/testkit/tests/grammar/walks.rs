@@ -5,14 +5,15 @@ use std::num::NonZero;
 use std::thread;
 use std::time::Instant;
 
-use plaincall_call::grammar::{self, Grammar, GrammarOptions, Unheld, grammar};
-use plaincall_call::{CallError, Limits};
-use plaincall_call::{
-    Parameter, ParameterKind, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, ToolSpec, Unclosed,
-};
+use plaincall_grammar as grammar;
+use plaincall_grammar::{Grammar, GrammarOptions, Unheld, grammar};
+use plaincall_reply::CallError;
+use plaincall_reply::{ReplyCheck, ReplyItem, ReplyReader, Stop, Unclosed};
 use plaincall_syntax::{Dialect, EventKind, MarkerUse, NearMisses, parse};
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::schema_calls::{self, Choices};
+use plaincall_tool::Limits;
+use plaincall_tool::{Parameter, ParameterKind, ToolSet, ToolSpec};
 
 use super::engine::Engine;
 use super::gbnf::Gbnf;
@@ -203,14 +204,12 @@ fn options() -> Vec<(&'static str, GrammarOptions)> {
         ("at most one", GrammarOptions::new().one_call()),
         (
             "only",
-            GrammarOptions::new().choice(plaincall_call::grammar::Choice::Tool(
-                "write-file".to_owned(),
-            )),
+            GrammarOptions::new().choice(plaincall_grammar::Choice::Tool("write-file".to_owned())),
         ),
         ("ids", GrammarOptions::new().required().ids()),
         (
             "none",
-            GrammarOptions::new().choice(plaincall_call::grammar::Choice::None),
+            GrammarOptions::new().choice(plaincall_grammar::Choice::None),
         ),
     ]
 }

@@ -1,9 +1,7 @@
 //! Any results: the text of the results, without the escape, gives them back exactly.
 
-use plaincall_call::{
-    Document, Untrusted,
-    history::{ResultMessage, Status, in_call_order, results},
-};
+use plaincall_prompt::history::{ResultMessage, Status, in_call_order, results};
+use plaincall_reply::{Document, Untrusted};
 use plaincall_syntax::{Escaper, Syntax};
 use plaincall_testkit::untrusted::{FORMS, breach, dialect};
 use proptest::prelude::*;

@@ -1,13 +1,12 @@
 //! The examples of `spec/history.md` and `spec/repair.md`.
 
-use plaincall_call::{
-    Document, ModelText, ReplyCheck, Stop, ToolSpec, Unclosed, Untrusted,
-    definitions::read_tool_definitions,
-    history::{PastCall, ResultMessage, Status, TurnPart, history, results},
-    repair::{repair, repair_reply},
-};
+use plaincall_prompt::history::{PastCall, ResultMessage, Status, TurnPart, history, results};
+use plaincall_prompt::repair::{repair, repair_reply};
+use plaincall_reply::{Document, ModelText, ReplyCheck, Stop, Unclosed, Untrusted};
 use plaincall_testkit::examples;
 use plaincall_testkit::untrusted::{breach, dialect};
+use plaincall_tool::ToolSpec;
+use plaincall_tool::definitions::read_tool_definitions;
 use serde_json::Value;
 
 fn turn(content: &str, words: &str, tools: &[ToolSpec]) -> String {

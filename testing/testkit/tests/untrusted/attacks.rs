@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use plaincall_call::{
-    CallError, Document, Effect, ModelText, PromptText, PromptTextBuilder, ReplyCheck, Stop,
-    ToolCall, ToolSpec, Trusted, Unclosed, Untrusted,
-    untrusted::{Echo, EchoGuard},
+use plaincall_reply::untrusted::{Echo, EchoGuard};
+use plaincall_reply::{
+    CallError, Document, ModelText, PromptText, PromptTextBuilder, ReplyCheck, Stop, ToolCall,
+    Trusted, Unclosed, Untrusted,
 };
 use plaincall_syntax::{Dialect, near_misses};
+use plaincall_tool::{Effect, ToolSpec};
 use serde::Deserialize;
 
 use plaincall_testkit::untrusted::{breach, dialect, headers_in, markers_in, overlap};

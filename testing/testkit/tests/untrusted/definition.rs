@@ -1,8 +1,8 @@
 //! The examples of `spec/untrusted.md`.
 
-use plaincall_call::{
+use plaincall_reply::untrusted::EchoGuard;
+use plaincall_reply::{
     Document, ModelText, PromptText, PromptTextBuilder, ToolCall, Trusted, Untrusted,
-    untrusted::EchoGuard,
 };
 
 use plaincall_testkit::untrusted::{breach, dialect};

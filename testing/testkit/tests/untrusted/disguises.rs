@@ -1,9 +1,7 @@
 //! Random disguises of a call in an untrusted text: the copy is always held (`spec/untrusted.md` 4).
 
-use plaincall_call::{
-    Document, ToolCall, Untrusted,
-    untrusted::{Echo, EchoGuard},
-};
+use plaincall_reply::untrusted::{Echo, EchoGuard};
+use plaincall_reply::{Document, ToolCall, Untrusted};
 use plaincall_syntax::{Call, Dialect, render};
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::schema_calls::Choices;

@@ -1,9 +1,7 @@
 //! Calls that stand in untrusted texts are known again, and others are not.
 
-use plaincall_call::{
-    Document, ToolCall, Untrusted,
-    untrusted::{Echo, EchoGuard},
-};
+use plaincall_reply::untrusted::{Echo, EchoGuard};
+use plaincall_reply::{Document, ToolCall, Untrusted};
 use plaincall_syntax::{Call, Dialect, render};
 use proptest::prelude::*;
 

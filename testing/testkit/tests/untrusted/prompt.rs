@@ -1,11 +1,9 @@
 //! Definitions of tools that mean harm, in a prompt (`spec/prompt.md` 2 and 3).
 
-use plaincall_call::{
-    Parameter, ParameterKind, ToolSpec,
-    prompt::{Prompt, PromptOptions, PromptPart, prompt},
-    untrusted::Origin,
-};
+use plaincall_prompt::{Prompt, PromptOptions, PromptPart, prompt};
+use plaincall_reply::untrusted::Origin;
 use plaincall_syntax::Dialect;
+use plaincall_tool::{Parameter, ParameterKind, ToolSpec};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plaincall::call::pointers::unescape;
+use plaincall::names::pointers::unescape;
 use plaincall::{rules::Pattern, tools_file::FileError};
 use plaincall_config::servers::{ServerTable, expand, servers};
 use plaincall_config::settings::FilePath;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use plaincall_call::names::nearest_name;
+use plaincall_names::nearest_name;
 
 /// The text of `/help`.
 pub(super) const HELP: &str = "\

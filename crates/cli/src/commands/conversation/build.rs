@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plaincall::Policy;
-use plaincall::call::grammar::GrammarError;
 use plaincall_agent::mcp::McpServers;
 use plaincall_agent::{Agent, AgentError, AgentErrorKind, AgentLimits, Conversation};
 use plaincall_config::{Origin, child, matches};
+use plaincall_grammar::GrammarError;
 
 use crate::commands::conversation::subagents::{Shared, Subagents};
 use crate::environment::Environment;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-use plaincall_call::extract::Row;
+use plaincall_reply::extract::Row;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap as _, Serializer as _};
 use serde_json::value::RawValue;

@@ -10,7 +10,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
-use plaincall_call::extract::Extractor;
+use plaincall_reply::extract::Extractor;
 use plaincall_table::{Extract, Made, Rates};
 
 use crate::commands::extract::ExtractOptions;

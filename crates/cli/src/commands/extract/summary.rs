@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use plaincall_call::extract::{Row, RowCounts};
+use plaincall_reply::extract::{Row, RowCounts};
 
 use crate::output::{is_quiet, write_stderr};
 use crate::status::columns;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plaincall::call::names::did_you_mean;
-use plaincall::call::{ToolLookup, ToolSpec};
+use plaincall::names::did_you_mean;
+use plaincall::tool::{ToolLookup, ToolSpec};
 use plaincall_config::settings::{Constrain, Model, Syntax};
 use plaincall_probe::{Case, CaseProbe, CaseReport, ExpectedCall, MissedCase, Setup, SetupResult};
 use serde_json::json;

@@ -203,7 +203,7 @@ fn dialect(arm: Arm, report: &ArmReport, subject: &Subject) -> Model {
         few_shot: arm.few_shot(),
         unclosed: report
             .forgets_end_markers()
-            .then_some(plaincall::call::Unclosed::Run),
+            .then_some(plaincall::reply::Unclosed::Run),
         ..Model::default()
     }
 }

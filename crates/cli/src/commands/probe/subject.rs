@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::grammar::{Constrain, Engine};
 use plaincall_agent::{Model as Client, ModelErrorKind, OpenAi};
 use plaincall_config::Node;
 use plaincall_config::settings::{Api, Model};
+use plaincall_grammar::{Constrain, Engine};
 use plaincall_probe::{Reference, Settings};
 
 use crate::environment::Environment;

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use plaincall_call::{
-    Document, ToolLookup as _, ToolSet, ToolSpec, bind,
-    json::parse as parse_json,
-    render::{JsonCall, render_call},
-};
+use plaincall_prompt::render::{JsonCall, render_call};
+use plaincall_reply::{Document, bind};
 use plaincall_report::source::Counter;
 use plaincall_syntax::{Dialect, Escaper};
 use plaincall_syntax::{Span, Syntax, Termination};
+use plaincall_tool::json::parse as parse_json;
+use plaincall_tool::{ToolLookup as _, ToolSet, ToolSpec};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::slice;
 
-use plaincall_call::{
-    PromptTextBuilder, ToolSet, Untrusted,
-    history::{PastCall, ResultMessage, TurnPart, history, in_call_order, results},
+use plaincall_prompt::history::{
+    PastCall, ResultMessage, TurnPart, history, in_call_order, results,
 };
+use plaincall_reply::{PromptTextBuilder, Untrusted};
 use plaincall_syntax::Dialect;
+use plaincall_tool::ToolSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plaincall::call::Untrusted;
+use plaincall::reply::Untrusted;
 use plaincall::{Log, Policy, Run, log::LogError, policy::Order};
 use plaincall_syntax::Dialect;
 

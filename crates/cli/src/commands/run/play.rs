@@ -5,10 +5,9 @@ use std::mem::take;
 use std::time::{Duration, Instant};
 
 use plaincall::{CallResult, Run, RunEvent, Stop, TurnEvent, TurnResults};
-use plaincall_call::{
-    CallError, Limits, MissingEnd, ReplyCheck, ReplyItem, ReplyReader, ToolSet, Unclosed,
-};
+use plaincall_reply::{CallError, MissingEnd, ReplyCheck, ReplyItem, ReplyReader, Unclosed};
 use plaincall_report::diagnostics::near_misses_outside_calls;
+use plaincall_tool::{Limits, ToolSet};
 use tokio::time::{self, sleep_until, timeout};
 
 use crate::commands::run::RunOptions;

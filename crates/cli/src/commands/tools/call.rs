@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clap::Args;
-use plaincall::call::json::parse;
+use plaincall::tool::json::parse;
 use plaincall::{CallResult, Run, events::SubmittedArguments};
 use serde_json::Value;
 

@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{Effect, Rules, call::ToolSpec};
-use plaincall_call::prompt::{PromptOptions, PromptPart, prompt};
+use plaincall::tool::ToolSpec;
+use plaincall::{Effect, Rules};
 use plaincall_config::{Document, Node, child};
+use plaincall_prompt::{PromptOptions, PromptPart, prompt};
 use plaincall_report::diagnostics::counted;
 use plaincall_report::source::Counter;
 use plaincall_syntax::Dialect;

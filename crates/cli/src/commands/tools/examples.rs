@@ -1,8 +1,8 @@
 //! `plaincall tools examples`: let a model write few-shot examples of tools.
 
 use clap::Args;
-use plaincall::call::ToolSpec;
-use plaincall::call::few_shot::{FewShotExample, few_shot};
+use plaincall::prompt::few_shot::{FewShotExample, few_shot};
+use plaincall::tool::ToolSpec;
 use plaincall::{Dialect, Tool};
 use plaincall_agent::Agent;
 use schemars::JsonSchema;

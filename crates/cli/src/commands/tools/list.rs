@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use plaincall::Tool;
-use plaincall::call::{CallExample, ToolSpec};
+use plaincall::tool::{CallExample, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::commands::tools::SourceOptions;
