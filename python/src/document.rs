@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use plaincall_prompt::repair::repair_document;
-use plaincall_reply::document::Segment;
-use plaincall_reply::{ModelText, PromptText, ReplyCheck, Unclosed};
+use plaincall_reply::{ModelText, PromptText, ReplyCheck, Unclosed, document::Segment};
 use plaincall_syntax::{DialectError, Syntax};
 use plaincall_tool::{NoTools, ToolSet};
 use pyo3::exceptions::PyTypeError;

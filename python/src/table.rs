@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field};
-use plaincall_reply::Unclosed;
-use plaincall_reply::extract::Extractor;
+use plaincall_reply::{Unclosed, extract::Extractor};
 use plaincall_table::{ColumnError, Columns, Extract, Made, Rates, Render};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};

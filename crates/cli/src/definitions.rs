@@ -8,8 +8,7 @@ use plaincall::reply::Unclosed;
 use plaincall::tool::ToolSpec;
 use plaincall::{Rules, Tool};
 use plaincall_config::{Document, FileError, Location};
-use plaincall_tool::ToolSet;
-use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::{ToolSet, definitions::read_tool_definitions};
 use serde::de::IgnoredAny;
 
 use crate::options::ToolsOption;

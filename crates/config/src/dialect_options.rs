@@ -8,8 +8,7 @@
 
 use std::str::FromStr;
 
-use plaincall_names::SyntaxOption;
-use plaincall_names::did_you_mean;
+use plaincall_names::{SyntaxOption, did_you_mean};
 use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
 

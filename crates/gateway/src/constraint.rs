@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plaincall_grammar as grammar;
 use plaincall_grammar::{Engine, GrammarError, GrammarOptions, grammar};
 use plaincall_syntax::Dialect;
 use plaincall_tool::ToolSpec;
@@ -64,9 +63,9 @@ impl Constraint {
             .filter(|tool| self.choice.allows(&tool.name))
             .collect();
         let mut options = GrammarOptions::new().choice(if self.choice.is_required() {
-            grammar::Choice::Required
+            plaincall_grammar::Choice::Required
         } else {
-            grammar::Choice::Auto
+            plaincall_grammar::Choice::Auto
         });
         if self.one_call {
             options = options.one_call();

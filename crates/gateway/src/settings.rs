@@ -7,8 +7,7 @@ use plaincall_config::matches;
 pub use plaincall_config::settings::{ArgumentMode, ToolMode};
 use plaincall_grammar::Constrain;
 use plaincall_prompt::few_shot::FewShotExample;
-use plaincall_reply::Unclosed;
-use plaincall_reply::rescue::Format;
+use plaincall_reply::{Unclosed, rescue::Format};
 use plaincall_syntax::{Dialect, DialectError};
 
 use plaincall_config::settings::Model;

@@ -1,4 +1,4 @@
-//! What a grammar does not enforce.
+//! The keywords that a grammar does not enforce.
 
 use std::fmt;
 

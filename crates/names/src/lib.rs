@@ -1,7 +1,7 @@
 //! The names that the files, options and packages of Plaincall share, as plain data: what a tool changes, how calls without an
 //! end marker are handled, which engine constrains replies. And suggestions for misspelled names.
 //!
-//! Whoever reads a setting needs these names, but neither schemas nor grammars.
+//! A program that reads settings needs these names, but neither schemas nor grammars.
 //!
 //! ```
 //! use plaincall_names::{Effect, did_you_mean};

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_plan::{CallFailure, Outcome};
-use plaincall_reply::Untrusted;
-use plaincall_reply::untrusted::in_record;
+use plaincall_reply::{Untrusted, untrusted::in_record};
 use plaincall_tool::Arguments;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until, timeout};

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plaincall_reply::Untrusted;
-use plaincall_reply::untrusted::EchoGuard;
+use plaincall_reply::{Untrusted, untrusted::EchoGuard};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 

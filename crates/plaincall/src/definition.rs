@@ -1,7 +1,6 @@
 //! Definitions of tools as untrusted text (`spec/running.md`, "Echoes").
 
-use plaincall_reply::Untrusted;
-use plaincall_reply::untrusted::EchoGuard;
+use plaincall_reply::{Untrusted, untrusted::EchoGuard};
 
 use crate::event::{RunEvent, UntrustedText};
 use crate::toolbox::Toolbox;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_prompt::few_shot::ShownCall;
-use plaincall_reply::untrusted::in_record;
-use plaincall_reply::{Stop, Untrusted};
+use plaincall_reply::{Stop, Untrusted, untrusted::in_record};
 use serde::{Deserialize, Serialize};
 
 use crate::call_arguments::{ArgumentTexts, SubmittedArguments};

@@ -48,8 +48,8 @@
 //! [`Command`] is an error ([`run::RunError::NoProcesses`]). Without the feature `tokio`, the crate also works on targets
 //! such as `wasm32-unknown-unknown`.
 //!
-//! The crates below are re-exported as [`syntax`] (text to events and back), [`call`] (calls and tools as data) and [`plan`]
-//! (the call graph). `spec/running.md` in the repository defines how calls run.
+//! The crates below are re-exported as [`syntax`] (text to events and back), [`reply`] (text to decided calls), [`prompt`] (texts
+//! for a model), [`plan`] (the call graph) and [`names`]; the definitions of tools are in [`tool`]. `spec/running.md` in the repository defines how calls run.
 
 #![cfg_attr(
     not(all(feature = "tokio", unix)),
@@ -120,18 +120,19 @@ pub use plaincall_plan as plan;
 pub use plaincall_prompt as prompt;
 pub use plaincall_reply as reply;
 pub use plaincall_syntax as syntax;
+#[cfg(not(feature = "tokio"))]
+pub use plaincall_tool as tool;
 pub use schemars;
 
 pub use event::RunEvent;
 pub use gate::{AllowAll, Decision, Gate, ReadOnly, Recovery};
-pub use names::Effect;
 pub use policy::Policy;
-pub use reply::Stop;
 pub use request::Request;
 pub use result::{CallResult, Status, TurnResults};
 pub use rules::Rules;
 pub use syntax::Dialect;
 pub use tool_error::{BoxError, ToolResult};
+pub use {names::Effect, reply::Stop};
 
 #[cfg(feature = "tokio")]
 pub use {

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 pub use plaincall_config::tools::{Echoes, Order, Writes};
-use plaincall_reply::Unclosed;
-use plaincall_reply::untrusted::EchoGuard;
+use plaincall_reply::{Unclosed, untrusted::EchoGuard};
 use plaincall_tool::Limits;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_reply::Untrusted;
-use plaincall_reply::untrusted::EchoGuard;
+use plaincall_reply::{Untrusted, untrusted::EchoGuard};
 
 use crate::event::{RunEvent, UntrustedText};
 use crate::result::CallResult;

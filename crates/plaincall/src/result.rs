@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_prompt::history::{ResultMessage, results};
-use plaincall_reply::untrusted::in_record;
-use plaincall_reply::{CallError, PromptText, Untrusted};
+use plaincall_reply::{CallError, PromptText, Untrusted, untrusted::in_record};
 use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
 

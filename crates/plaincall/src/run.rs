@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use plaincall_prompt::few_shot::ShownCall;
-use plaincall_reply::untrusted::EchoGuard;
-use plaincall_reply::{ReplyCheck, ReplyReader, Untrusted};
+use plaincall_reply::{ReplyCheck, ReplyReader, Untrusted, untrusted::EchoGuard};
 use plaincall_syntax::{Dialect, DialectError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender, unbounded_channel};

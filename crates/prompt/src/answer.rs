@@ -5,15 +5,10 @@ use plaincall_syntax::{Dialect, DialectError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use plaincall_reply::{PromptText, PromptTextBuilder};
-use plaincall_reply::{Trusted, Untrusted};
-use plaincall_tool::ArgumentError;
-use plaincall_tool::Schema;
-use plaincall_tool::SpecError;
-use plaincall_tool::json_text::parse;
+use plaincall_reply::{PromptText, PromptTextBuilder, Trusted, Untrusted};
+use plaincall_tool::{ArgumentError, Schema, SpecError, json_text::parse};
 #[cfg(feature = "schemars")]
-use plaincall_tool::read::from_json;
-use plaincall_tool::validate::Validator;
+use plaincall_tool::{read::from_json, validate::Validator};
 
 /// The maximum number of problems in a message.
 const PROBLEMS: usize = 5;

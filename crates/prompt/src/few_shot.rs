@@ -12,10 +12,8 @@ use plaincall_syntax::{Dialect, DialectError};
 
 use crate::history::{ResultMessage, Status, results};
 use crate::render_call::{JsonCall, render_call};
-use plaincall_reply::PromptTextBuilder;
-use plaincall_reply::Untrusted;
-use plaincall_tool::CallExample;
-use plaincall_tool::ToolSpec;
+use plaincall_reply::{PromptTextBuilder, Untrusted};
+use plaincall_tool::{CallExample, ToolSpec};
 
 /// The maximum size of all messages together, in bytes.
 const MOST_BYTES: usize = 16 << 10;

@@ -14,10 +14,8 @@ use serde_json::{Map, Value};
 
 use crate::history::in_json::in_json;
 use crate::render_call::{JsonCall, render_call};
-use plaincall_reply::{ModelText, Trusted, Untrusted};
-use plaincall_reply::{PromptText, PromptTextBuilder};
-use plaincall_tool::ToolSpec;
-use plaincall_tool::json_text;
+use plaincall_reply::{ModelText, PromptText, PromptTextBuilder, Trusted, Untrusted};
+use plaincall_tool::{ToolSpec, json_text};
 
 /// Part of an earlier turn of the model.
 #[derive(Clone, Debug, PartialEq)]

@@ -20,8 +20,7 @@ use crate::prompt::examples::Examples;
 use crate::prompt::list::list_tool;
 use crate::prompt::need::{Need, Needs};
 use crate::prompt::teaching::Teaching;
-use plaincall_reply::{PromptText, PromptTextBuilder};
-use plaincall_reply::{Trusted, Untrusted};
+use plaincall_reply::{PromptText, PromptTextBuilder, Trusted, Untrusted};
 use plaincall_tool::ToolSpec;
 
 /// Writes the instructions for calling tools in a dialect, and the list of tools (`spec/prompt.md`).

@@ -8,16 +8,11 @@ use serde_json::{Map, Value};
 
 use crate::spell_emoji::{EmojiText, spell_emoji};
 use plaincall_reply::Document;
-use plaincall_tool::Arguments;
-use plaincall_tool::ToolSpec;
-use plaincall_tool::absent::given;
-use plaincall_tool::bind::Problems;
-use plaincall_tool::bind::block::bind_block;
-use plaincall_tool::bind::emoji::bind_emoji;
-use plaincall_tool::flatten::flatten;
-use plaincall_tool::invisible::in_name;
-use plaincall_tool::schema::is_same;
-use plaincall_tool::usage::UsageBody;
+use plaincall_tool::{
+    Arguments, ToolSpec, absent::given, bind::Problems, bind::block::bind_block,
+    bind::emoji::bind_emoji, flatten::flatten, invisible::in_name, schema::is_same,
+    usage::UsageBody,
+};
 
 /// A call to render, with JSON arguments.
 ///

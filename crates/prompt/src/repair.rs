@@ -15,16 +15,10 @@ use plaincall_syntax::{
 use crate::repair::example::Example;
 use crate::repair::kept::Wrong;
 use crate::repair::message::Message;
-use plaincall_reply::Document;
-use plaincall_reply::PromptText;
-use plaincall_reply::ToolCall;
-use plaincall_reply::bind;
-use plaincall_reply::{CallError, MissingEnd};
-use plaincall_reply::{ModelText, Untrusted};
-use plaincall_tool::ReplyDiagnostic;
-use plaincall_tool::ToolLookup;
-use plaincall_tool::ToolSet;
-use plaincall_tool::ToolSpec;
+use plaincall_reply::{
+    CallError, Document, MissingEnd, ModelText, PromptText, ToolCall, Untrusted, bind,
+};
+use plaincall_tool::{ReplyDiagnostic, ToolLookup, ToolSet, ToolSpec};
 
 /// The maximum number of described calls; a note reports that there are more.
 const CALLS: usize = 5;

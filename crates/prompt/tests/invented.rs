@@ -1,8 +1,7 @@
 //! Results that a model invents.
 
 use plaincall_prompt::history::{ResultMessage, Status, results};
-use plaincall_reply::Untrusted;
-use plaincall_reply::invented::InventedResults;
+use plaincall_reply::{Untrusted, invented::InventedResults};
 use plaincall_syntax::{Dialect, ceil_char_boundary};
 
 /// Checks the text that is kept after a call of `add`; it must not depend on how the text is split.

@@ -17,8 +17,7 @@ use std::path::{Path, PathBuf};
 
 use plaincall_prompt::{PromptOptions, PromptPart, prompt};
 use plaincall_syntax::Dialect;
-use plaincall_tool::ToolSpec;
-use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::{ToolSpec, definitions::read_tool_definitions};
 use serde_json::{Value, json};
 
 /// The folder of these tests.

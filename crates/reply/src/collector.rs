@@ -12,14 +12,13 @@ use plaincall_syntax::{
 use crate::call::{Body, CallText};
 use crate::outside::Outside;
 use crate::{CallHeader, ToolCall};
-use plaincall_tool::Arguments;
-use plaincall_tool::ConversionRule;
-use plaincall_tool::Limits;
-use plaincall_tool::ReplyDiagnostic;
-use plaincall_tool::arguments::{Leaf, Text};
-use plaincall_tool::invisible::in_name;
-use plaincall_tool::pointer::{PointerError, shown};
-use plaincall_tool::text_type::TextType;
+use plaincall_tool::{
+    Arguments, ConversionRule, Limits, ReplyDiagnostic,
+    arguments::{Leaf, Text},
+    invisible::in_name,
+    pointer::{PointerError, shown},
+    text_type::TextType,
+};
 
 /// The space that is reserved for the text of a call, in bytes: most calls need no more.
 const USUAL_CALL: usize = 256;

@@ -10,8 +10,7 @@ use serde_json::Value;
 use crate::CallError;
 use crate::SuspectMarker;
 use crate::ToolCall;
-use plaincall_tool::Arguments;
-use plaincall_tool::ReplyDiagnostic;
+use plaincall_tool::{Arguments, ReplyDiagnostic};
 
 /// A call of a reply, with the decision about it (`spec/common.md` 10) and its arguments by the definition of its tool.
 #[derive(Clone, Debug)]

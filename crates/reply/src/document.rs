@@ -14,10 +14,7 @@ use crate::ToolCall;
 use crate::leading::LeadingReasoning;
 use crate::{ReplyItem, ReplyReader};
 use plaincall_names::Unclosed;
-use plaincall_tool::Arguments;
-use plaincall_tool::Limits;
-use plaincall_tool::ReplyDiagnostic;
-use plaincall_tool::{NoTools, ToolLookup};
+use plaincall_tool::{Arguments, Limits, NoTools, ReplyDiagnostic, ToolLookup};
 
 /// A complete text and its calls: the output of `plaincall parse` (`spec/common.md` 11).
 ///

@@ -14,9 +14,7 @@ use crate::Stop;
 use crate::openai::line_and_body;
 use crate::{ReplyItem, ReplyReader};
 use plaincall_names::Unclosed;
-use plaincall_tool::Limits;
-use plaincall_tool::ReplyDiagnostic;
-use plaincall_tool::ToolSet;
+use plaincall_tool::{Limits, ReplyDiagnostic, ToolSet};
 
 /// Reads texts, each as a reply on its own, and returns a row for each.
 ///

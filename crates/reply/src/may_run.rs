@@ -22,14 +22,10 @@ use crate::candidates::named::Named;
 use crate::may_run::last_value::LastValue;
 use crate::{Binding, DecidedCall};
 use crate::{CallError, MissingEnd};
-use plaincall_tool::Arguments;
-use plaincall_tool::ReplyDiagnostic;
-use plaincall_tool::ToolLookup;
-use plaincall_tool::ToolSet;
-use plaincall_tool::ToolSpec;
-use plaincall_tool::bind::ReplySteps;
-use plaincall_tool::bind_arguments;
-use plaincall_tool::flatten::flatten;
+use plaincall_tool::{
+    Arguments, ReplyDiagnostic, ToolLookup, ToolSet, ToolSpec, bind::ReplySteps, bind_arguments,
+    flatten::flatten,
+};
 
 /// Decides which calls of a reply may run (`spec/common.md` 10). Pass it every call of the reply, in order.
 ///

@@ -17,8 +17,7 @@ use crate::Stop;
 use crate::collector::{Collected, Collector};
 use crate::invented::InventedResults;
 use crate::outside::Outside;
-use plaincall_tool::Limits;
-use plaincall_tool::ToolLookup;
+use plaincall_tool::{Limits, ToolLookup};
 
 /// Reads the replies of one conversation while the model writes: text or bytes in, [`ReplyItem`]s out.
 ///

@@ -21,11 +21,7 @@ use crate::rescue::calls::calls_in;
 use crate::rescue::tags::OpenTags;
 use crate::{ReplyItem, ReplyReader};
 use plaincall_names::Unclosed;
-use plaincall_tool::Arguments;
-use plaincall_tool::Limits;
-use plaincall_tool::ToolLookup;
-use plaincall_tool::ToolSpec;
-use plaincall_tool::bind::ReplySteps;
+use plaincall_tool::{Arguments, Limits, ToolLookup, ToolSpec, bind::ReplySteps};
 
 /// The maximum length of a text that is held back, in bytes.
 const MAX_HELD: usize = 1 << 20;

@@ -5,11 +5,9 @@
 
 use std::sync::Arc;
 
-use plaincall_reply::extract::Extractor;
-use plaincall_reply::openai::openai_calls;
 use plaincall_reply::{
     CallError, DecidedCall, Document, MissingEnd, ReplyCheck, ReplyItem, ReplyReader, Stop,
-    Unclosed,
+    Unclosed, extract::Extractor, openai::openai_calls,
 };
 use plaincall_syntax::Dialect;
 use plaincall_tool::{Effect, Limits, Parameter, ParameterKind, ToolSet, ToolSpec};

@@ -2,8 +2,7 @@
 
 use std::{fmt, mem};
 
-use plaincall_reply::document::DocumentReader;
-use plaincall_reply::{ReplyCheck, Stop, Unclosed};
+use plaincall_reply::{ReplyCheck, Stop, Unclosed, document::DocumentReader};
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_tool::{Limits, NoTools};
 

@@ -7,11 +7,9 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
 use plaincall_prompt::render::{JsonCall, render_call};
-use plaincall_reply::extract::Extractor;
-use plaincall_reply::{Stop, Unclosed};
+use plaincall_reply::{Stop, Unclosed, extract::Extractor};
 use plaincall_syntax::{Dialect, DialectError};
-use plaincall_tool::ToolSet;
-use plaincall_tool::json::parse;
+use plaincall_tool::{ToolSet, json::parse};
 use serde_json::{Map, Value};
 
 use crate::BATCH_BYTES;

@@ -1,4 +1,4 @@
-//! What a tool is: its definition, the schema of its arguments, and arguments as values, read and validated by the
+//! The definition of a tool, the schema of its arguments, and arguments as values, read and validated by the
 //! definition. This crate runs no tool, reads no call and does no I/O.
 //!
 //! ```

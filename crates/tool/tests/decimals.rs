@@ -4,8 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use plaincall_tool::json::coerce;
-use plaincall_tool::{Arguments, flatten};
+use plaincall_tool::{Arguments, flatten, json::coerce};
 use serde_json::{Map, Value};
 
 /// Checks a text as a number of a type, and without a schema.

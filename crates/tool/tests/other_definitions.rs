@@ -2,8 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-use plaincall_tool::Effect;
-use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::{Effect, definitions::read_tool_definitions};
 use serde_json::{Value, json};
 
 /// Each definition reads as `name(parameters): description`.

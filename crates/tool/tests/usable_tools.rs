@@ -2,8 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
-use plaincall_tool::ToolSpec;
-use plaincall_tool::definitions::read_usable_tools;
+use plaincall_tool::{ToolSpec, definitions::read_usable_tools};
 use serde_json::{Value, json};
 
 const EVEN: &str =

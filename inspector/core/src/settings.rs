@@ -1,13 +1,11 @@
 //! The input of the page: a text, its dialect and its tools.
 
 use plaincall_config::DialectOptions;
-use plaincall_reply::Document;
-use plaincall_reply::{ReplyCheck, Stop, Unclosed};
+use plaincall_reply::{Document, ReplyCheck, Stop, Unclosed};
 use plaincall_report::diagnostics::RunSettings;
 use plaincall_report::source::Source;
 use plaincall_syntax::{Dialect, Syntax};
-use plaincall_tool::ToolSet;
-use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::{ToolSet, definitions::read_tool_definitions};
 use serde::Deserialize;
 
 /// The choices of the page. They are the options of `plaincall check`.

@@ -1,10 +1,8 @@
 //! The texts that a model would get: prompt, repair message and grammar.
 
 use plaincall_grammar::{Engine, GrammarOptions, grammar};
-use plaincall_prompt::repair::repair_document;
-use plaincall_prompt::{PromptOptions, prompt};
-use plaincall_reply::ModelText;
-use plaincall_reply::openai::openai_calls;
+use plaincall_prompt::{PromptOptions, prompt, repair::repair_document};
+use plaincall_reply::{ModelText, openai::openai_calls};
 use serde::Serialize;
 use serde_json::{Map, Value};
 

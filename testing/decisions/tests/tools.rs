@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use plaincall::{Effect, Tool, Toolbox};
-use plaincall_tool::definitions::read_tool_definitions;
-use plaincall_tool::{ToolSet, ToolSpec};
+use plaincall_tool::{ToolSet, ToolSpec, definitions::read_tool_definitions};
 use serde_json::Value;
 
 use crate::gateway::Adapters;

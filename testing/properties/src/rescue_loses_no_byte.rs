@@ -2,8 +2,7 @@ use std::sync::LazyLock;
 
 use plaincall_reply::rescue::{Format, RescueReader, Rescued};
 use plaincall_testkit::untrusted::chunks;
-use plaincall_tool::definitions::read_tool_definitions;
-use plaincall_tool::{ToolSet, ToolSpec};
+use plaincall_tool::{ToolSet, ToolSpec, definitions::read_tool_definitions};
 
 /// The tools of the vectors in `crates/reply/tests/rescue`, which are seeds.
 const TOOLS: &str = r#"[

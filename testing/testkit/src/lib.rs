@@ -9,7 +9,6 @@
     reason = "this crate is test code: a panic is how a test fails"
 )]
 
-#[cfg(feature = "allocations")]
 pub mod allocations;
 pub mod cases;
 #[cfg(test)]

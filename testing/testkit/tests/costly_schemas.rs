@@ -4,6 +4,7 @@
 
 mod hostile;
 
+use alloc_tracker::Allocator;
 use plaincall_grammar::{Engine, GrammarError, GrammarOptions, grammar};
 use plaincall_reply::{Document, ReplyCheck, Stop, Unclosed, bind};
 use plaincall_syntax::Dialect;
@@ -13,6 +14,9 @@ use serde_json::{Value, json};
 
 use hostile::{definition, table};
 use plaincall_testkit::allocations::allocations;
+
+#[global_allocator]
+static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
 
 fn usable(parameters: &Value) -> UsableTools {
     read_usable_tools([definition(parameters).as_str()])

@@ -1,6 +1,5 @@
 //! All tests of the crate that use what is public, as one program.
 
-#[cfg(feature = "allocations")]
 mod costly_schemas;
 mod digits;
 mod grammar;

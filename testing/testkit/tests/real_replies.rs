@@ -3,8 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use plaincall_reply::Document;
-use plaincall_reply::document::Segment;
+use plaincall_reply::{Document, document::Segment};
 use plaincall_syntax::{Dialect, Syntax};
 use serde::Deserialize;
 

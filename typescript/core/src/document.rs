@@ -1,7 +1,6 @@
 //! A complete text with its calls, as JSON of the host.
 
-use plaincall_reply::document::Segment;
-use plaincall_reply::{DecidedCall, Document};
+use plaincall_reply::{DecidedCall, Document, document::Segment};
 use plaincall_syntax::{ByteParser, Dialect, EventKind, Syntax};
 use plaincall_tool::ReplyDiagnostic;
 use serde::Serialize;

@@ -4,8 +4,7 @@ use std::num::NonZeroU32;
 
 use plaincall_plan::{CallFailure, PlanError, PlannedCall, ReplyAction, ReplyPlan};
 use plaincall_reply::{ReadCall, ReplyCheck};
-use plaincall_tool::ToolSet;
-use plaincall_tool::json::parse;
+use plaincall_tool::{ToolSet, json::parse};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use plaincall_names::Engine;
-use plaincall_names::FewShotExample;
-use plaincall_names::Format;
-use plaincall_names::Unclosed;
+use plaincall_names::{Engine, FewShotExample, Format, Unclosed};
 use plaincall_syntax::Dialect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,9 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use plaincall_prompt::few_shot::ShownCalls;
-use plaincall_reply::ToolCall;
-use plaincall_reply::rescue::Format;
-use plaincall_reply::untrusted::EchoGuard;
+use plaincall_reply::{ToolCall, rescue::Format, untrusted::EchoGuard};
 use plaincall_syntax::Dialect;
 use plaincall_tool::{ToolLookup, ToolSpec};
 

@@ -2,8 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use plaincall_reply::Untrusted;
-use plaincall_reply::untrusted::EchoGuard;
+use plaincall_reply::{Untrusted, untrusted::EchoGuard};
 use plaincall_tool::{Arguments, Limits, ToolLookup, bind_arguments, flatten_call};
 use serde_json::{Map, Value};
 

@@ -2,14 +2,12 @@
 
 use plaincall_gateway::translation::{ToolCache, Translation, translate};
 use plaincall_gateway::{ModelSettings, Secret};
-use plaincall_reply::document::Segment;
-use plaincall_reply::{Document, bind};
+use plaincall_reply::{Document, bind, document::Segment};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::cases;
 use plaincall_testkit::strict_client::{Recorded, RecordedCall};
-use plaincall_tool::ToolSet;
-use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::{ToolSet, definitions::read_tool_definitions};
 use plaincall_wire::openai::ChatCompletionRequest;
 use serde_json::{Value, json};
 

@@ -15,8 +15,7 @@ use plaincall_testkit::cases::{Playing, all_cases};
 use plaincall_testkit::schema_calls::{Choices, sample, schema};
 use plaincall_testkit::strict_client::Recorded;
 use plaincall_testkit::untrusted::{chunks, markers_in};
-use plaincall_tool::ToolSet;
-use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::{ToolSet, definitions::read_tool_definitions};
 use serde_json::{Value, json};
 
 use crate::replies::expected;

@@ -7,8 +7,7 @@ use plaincall_gateway::translation::{
     translate,
 };
 use plaincall_gateway::{ArgumentMode, Counts, GatewayError, ModelSettings, Secret};
-use plaincall_tool::ToolSet;
-use plaincall_tool::definitions::read_tool_definitions;
+use plaincall_tool::{ToolSet, definitions::read_tool_definitions};
 use plaincall_wire::openai::ChatCompletionRequest;
 use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};

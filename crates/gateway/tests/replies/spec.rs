@@ -7,8 +7,7 @@ use plaincall_reply::{Document, Stop, Unclosed};
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_testkit::examples::{Example, Operation, all, fences, folder};
 use plaincall_testkit::untrusted::chunks;
-use plaincall_tool::definitions::read_tool_definitions;
-use plaincall_tool::{ToolSet, ToolSpec};
+use plaincall_tool::{ToolSet, ToolSpec, definitions::read_tool_definitions};
 use serde_json::{Value, json};
 
 use crate::replies::back::next_message;

@@ -4,8 +4,7 @@
 
 use plaincall_config::tools::{self, RuleTable};
 use plaincall_config::{Document, Location, Value, child};
-use plaincall_names::did_you_mean;
-use plaincall_names::pointers::unescape;
+use plaincall_names::{did_you_mean, pointers::unescape};
 use plaincall_tool::{Effect, Parameter, ToolSpec};
 
 use super::Known;

@@ -6,10 +6,9 @@ use std::slice;
 use plaincall_plan::Status;
 use plaincall_syntax::{Dialect, DialectError, Escaper, MarkerForm, MarkerUse};
 
-use plaincall_reply::CallError;
-use plaincall_reply::invented::word_of;
-use plaincall_reply::{PromptText, PromptTextBuilder};
-use plaincall_reply::{Trusted, Untrusted};
+use plaincall_reply::{
+    CallError, PromptText, PromptTextBuilder, Trusted, Untrusted, invented::word_of,
+};
 
 /// The result of a call, as a message to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,10 +8,8 @@ use serde_json::{Map, Value};
 use super::notation::{comment, json};
 use super::{PromptOptions, SkippedExample};
 use crate::render_call::{JsonCall, render_call};
-use plaincall_reply::PromptTextBuilder;
-use plaincall_reply::{Trusted, Untrusted};
-use plaincall_tool::CallExample;
-use plaincall_tool::ToolSpec;
+use plaincall_reply::{PromptTextBuilder, Trusted, Untrusted};
+use plaincall_tool::{CallExample, ToolSpec};
 
 /// The examples of a prompt, by tool.
 pub(super) struct Examples {

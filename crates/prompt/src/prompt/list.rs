@@ -12,8 +12,7 @@ use super::need::{Need, Needs};
 use super::notation::{Keywords, Notation, References, comment, describe, json};
 use super::shortened::{shortened, shortened_schema};
 use plaincall_reply::Untrusted;
-use plaincall_tool::ToolSpec;
-use plaincall_tool::usage::UsageBody;
+use plaincall_tool::{ToolSpec, usage::UsageBody};
 
 /// Writes the entry of a tool: its usage, description and parameters, on several lines.
 ///

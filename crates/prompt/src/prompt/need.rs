@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plaincall_tool::ToolSpec;
-use plaincall_tool::usage::UsageBody;
+use plaincall_tool::{ToolSpec, usage::UsageBody};
 
 /// Something that the prompt explains only if a tool needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,15 +13,14 @@ use crate::repair::kept::{
 use crate::repair::placeholder::{as_before, ended_early, narrowed, skeleton};
 use plaincall_names::pointers::escape;
 use plaincall_reply::ToolCall;
-use plaincall_tool::Arguments;
-use plaincall_tool::ReplyDiagnostic;
-use plaincall_tool::ToolSpec;
-use plaincall_tool::bind_arguments;
-use plaincall_tool::flatten::flatten;
-use plaincall_tool::json_text;
-use plaincall_tool::pointer::Pointer;
-use plaincall_tool::schema::{AllowedValues, SchemaReader};
-use plaincall_tool::tree::ROOT;
+use plaincall_tool::{
+    Arguments, ReplyDiagnostic, ToolSpec, bind_arguments,
+    flatten::flatten,
+    json_text,
+    pointer::Pointer,
+    schema::{AllowedValues, SchemaReader},
+    tree::ROOT,
+};
 
 /// An argument with more values becomes one placeholder.
 const MOST_VALUES: usize = 12;

@@ -4,12 +4,8 @@ use plaincall_syntax::{Call, Dialect, Syntax, render};
 
 use crate::repair::kept::{Keep, Keeper, Spelled, Texts, Wrong, is_related};
 use crate::repair::{block_example, emoji_example};
-use plaincall_reply::Document;
-use plaincall_reply::ToolCall;
-use plaincall_reply::bind;
-use plaincall_tool::ReplyDiagnostic;
-use plaincall_tool::ToolSpec;
-use plaincall_tool::usage::UsageBody;
+use plaincall_reply::{Document, ToolCall, bind};
+use plaincall_tool::{ReplyDiagnostic, ToolSpec, usage::UsageBody};
 
 /// A longer id is omitted. In bytes.
 const LONGEST_ID: usize = 300;

@@ -9,11 +9,9 @@ use crate::history::results::{fence_around, fence_character};
 use crate::repair::example::Example;
 use crate::repair::line_of;
 use plaincall_names::shortened;
-use plaincall_reply::CallError;
-use plaincall_reply::ToolCall;
-use plaincall_reply::invented::word_of;
-use plaincall_reply::{ModelText, Trusted};
-use plaincall_reply::{PromptText, PromptTextBuilder};
+use plaincall_reply::{
+    CallError, ModelText, PromptText, PromptTextBuilder, ToolCall, Trusted, invented::word_of,
+};
 use plaincall_tool::ReplyDiagnostic;
 
 /// The maximum number of described errors; a note reports how many more there are.

@@ -2,8 +2,7 @@
 
 use plaincall_prompt::{PromptOptions, PromptPart, prompt};
 use plaincall_syntax::Dialect;
-use plaincall_tool::definitions::read_tool_definitions;
-use plaincall_tool::{CallExample, ToolSpec};
+use plaincall_tool::{CallExample, ToolSpec, definitions::read_tool_definitions};
 use serde_json::Value;
 
 /// The fenced blocks of the file: their info strings and their contents.

@@ -2,8 +2,7 @@
 
 use plaincall_reply::{Document, ToolCall, bind};
 use plaincall_syntax::{Call, Dialect, Syntax, render};
-use plaincall_tool::usage::UsageBody;
-use plaincall_tool::{Arguments, ReplyDiagnostic, ToolSpec, bind_arguments};
+use plaincall_tool::{Arguments, ReplyDiagnostic, ToolSpec, bind_arguments, usage::UsageBody};
 use serde_json::{Map, Value};
 
 /// The call that a message shows, and the text after it.

@@ -4,8 +4,7 @@ use std::fmt::{Debug, Write};
 
 use plaincall_reply::{Document, bind};
 use plaincall_syntax::Dialect;
-use plaincall_tool::usage::UsageBody;
-use plaincall_tool::{Arguments, ToolSpec};
+use plaincall_tool::{Arguments, ToolSpec, usage::UsageBody};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -10,14 +10,13 @@ use crate::candidates::member::Member;
 use crate::rescue::RescuedCall;
 use crate::rescue::formats::{FORMATS, NOT_STRING, STRING, Step, Tagged};
 use crate::rescue::literal::Literals;
-use plaincall_names::Format;
-use plaincall_names::pointers::escape;
-use plaincall_tool::Arguments;
-use plaincall_tool::ToolLookup;
-use plaincall_tool::ToolSpec;
-use plaincall_tool::bind::ReplySteps;
-use plaincall_tool::flatten::{flatten, flatten_call};
-use plaincall_tool::json_text;
+use plaincall_names::{Format, pointers::escape};
+use plaincall_tool::{
+    Arguments, ToolLookup, ToolSpec,
+    bind::ReplySteps,
+    flatten::{flatten, flatten_call},
+    json_text,
+};
 
 /// A call as it is written.
 struct Written<'t> {

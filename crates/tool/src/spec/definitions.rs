@@ -10,8 +10,7 @@ use crate::SpecError;
 use crate::ToolSpec;
 use crate::json_text;
 use crate::pointer::escape;
-use plaincall_names::Effect;
-use plaincall_names::nearest_name;
+use plaincall_names::{Effect, nearest_name};
 
 /// The names of the schema of the arguments: in `OpenAI`, MCP and Anthropic definitions.
 pub(super) const SCHEMAS: [&str; 3] = ["parameters", "inputSchema", "input_schema"];

@@ -7,13 +7,11 @@ use std::time::Instant;
 
 use plaincall_grammar as grammar;
 use plaincall_grammar::{Grammar, GrammarOptions, Unheld, grammar};
-use plaincall_reply::CallError;
-use plaincall_reply::{ReplyCheck, ReplyItem, ReplyReader, Stop, Unclosed};
+use plaincall_reply::{CallError, ReplyCheck, ReplyItem, ReplyReader, Stop, Unclosed};
 use plaincall_syntax::{Dialect, EventKind, MarkerUse, NearMisses, parse};
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::schema_calls::{self, Choices};
-use plaincall_tool::Limits;
-use plaincall_tool::{Parameter, ParameterKind, ToolSet, ToolSpec};
+use plaincall_tool::{Limits, Parameter, ParameterKind, ToolSet, ToolSpec};
 
 use super::engine::Engine;
 use super::gbnf::Gbnf;

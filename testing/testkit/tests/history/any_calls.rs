@@ -1,8 +1,7 @@
 //! Any calls in any dialect: what is rendered is read again as it was, and nothing else is read.
 
 use plaincall_prompt::history::{PastCall, TurnPart, history};
-use plaincall_reply::untrusted::Origin;
-use plaincall_reply::{Document, ModelText, Untrusted, bind};
+use plaincall_reply::{Document, ModelText, Untrusted, bind, untrusted::Origin};
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_testkit::untrusted::{FORMS, breach, dialect};
 use plaincall_tool::{Parameter, ParameterKind, ToolSpec};

@@ -1,7 +1,6 @@
 //! Prompt texts of random texts that are made to join into markers.
 
-use plaincall_reply::untrusted::Origin;
-use plaincall_reply::{PromptTextBuilder, Untrusted};
+use plaincall_reply::{PromptTextBuilder, Untrusted, untrusted::Origin};
 use plaincall_syntax::{Dialect, Escaper};
 use plaincall_testkit::arbitrary_texts::{self, Generator, Random};
 use plaincall_testkit::oracle::Options;
