@@ -44,7 +44,7 @@ pub struct ToolCall {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallHeader {
-    /// The index in order of appearance, from 0, over all turns that one [`Collector`](crate::collector::Collector) reads.
+    /// The index in order of appearance, from 0, over all turns of a conversation.
     pub index: usize,
     /// The syntax.
     pub syntax: Syntax,

@@ -23,7 +23,7 @@
 //! ```
 //!
 //! - [`ReplyReader`] reads a reply in chunks and returns text, reasoning and validated calls; [`Document`] reads a complete
-//!   text. [`collector`] assembles calls from the events of `plaincall-syntax`.
+//!   text.
 //! - [`ReplyCheck`] decides which calls may run, and [`bind`](bind()) validates a call against its tool.
 //! - [`JsonStream`] writes the arguments of a call as JSON while they arrive; [`extract`](mod@extract) converts each text to a
 //!   row.
@@ -40,6 +40,7 @@ mod bind;
 mod call;
 mod call_error;
 mod candidates;
+#[doc(hidden)]
 pub mod collector;
 mod decision;
 pub mod document;
@@ -64,7 +65,9 @@ pub use call_error::{CallError, MissingEnd};
 pub use decision::{Binding, Bound, DecidedCall};
 pub use document::Document;
 pub use json_stream::{JsonStream, NotClosed};
-pub use may_run::{ReadCall, ReplyCheck};
+#[doc(hidden)]
+pub use may_run::ReadCall;
+pub use may_run::ReplyCheck;
 pub use plaincall_names::Unclosed;
 pub use reply_reader::{ReplyEnd, ReplyItem, ReplyItems, ReplyReader};
 pub use stop::Stop;

@@ -307,6 +307,7 @@ impl ReplyCheck {
     /// how the reply ended is not known.
     ///
     /// Returns why the call must not run, as a sentence for the model, or `None`.
+    #[doc(hidden)]
     pub fn mismatch(&mut self, tools: &ToolSet, call: &ReadCall<'_>) -> Option<String> {
         let is_read = tools
             .get(call.name)
