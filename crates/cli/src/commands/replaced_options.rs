@@ -1,6 +1,6 @@
-//! Options that earlier versions had, and what replaces them.
+//! Options and commands that earlier versions had, and what replaces them.
 
-/// Commands, options that they had, and what to use instead. `{name}` is the name of the
+/// Commands, options and subcommands that they had, and what to use instead. `{name}` is the name of the
 /// option, `{key}` the name as a key, and `{limit}` the key of a limit.
 const REPLACED: &[(&str, &str, &str)] = &[
     (
@@ -96,6 +96,19 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "--upstream-key",
         "set the variable `PLAINCALL_UPSTREAM_KEY` for `--upstream`, or `key_file` beside `url` in the table `[models.\"*\"]` of the configuration",
     ),
+    ("sessions", "list", "use `plaincall sessions`"),
+    ("sessions", "show", "use `plaincall show NAME`"),
+    (
+        "sessions",
+        "remove",
+        "delete the file of the session, which `plaincall sessions --json` names",
+    ),
+    (
+        "sessions",
+        "--config --no-project",
+        "set the variable `PLAINCALL_CONFIG`; a project's file is not read",
+    ),
+    ("mcp", "serve", "use `plaincall mcp --tools FILE`"),
 ];
 
 /// Commands of earlier versions, and what to use instead.
@@ -165,7 +178,7 @@ mod tests {
             assert_eq!(replacement("Usage: plaincall none", option), None);
             let nested = format!("Usage: plaincall tools {command} [OPTIONS]");
             assert_eq!(replacement(&nested, option), None);
-            // After the option, the first word in backquotes is an option, a key or a variable.
+            // After the option, the first word in backquotes is an option, a key, a command or a variable.
             let word = text.split('`').nth(3).unwrap();
             let key = word.split(' ').next().unwrap();
             let place = match instead {
@@ -176,7 +189,11 @@ mod tests {
             let is_key = schema
                 .pointer(&format!("{place}/properties/{key}"))
                 .is_some();
-            let is_known = is_key || has(key) || key == command || key.starts_with("PLAINCALL_");
+            let is_command = word.strip_prefix("plaincall ").is_some_and(|rest| {
+                let name = rest.split(' ').next().unwrap();
+                command_line.find_subcommand(name).is_some()
+            });
+            let is_known = is_key || has(key) || is_command || key.starts_with("PLAINCALL_");
             assert!(is_known, "{text}");
             assert!(!text.contains(['{', '}']), "{text}");
         }
