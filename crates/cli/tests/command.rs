@@ -4,7 +4,6 @@
 
 mod bytes;
 mod cases;
-mod every_split;
 mod extract;
 #[cfg(feature = "parquet")]
 mod extract_parquet;

@@ -99,6 +99,11 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ("sessions", "list", "use `plaincall sessions`"),
     ("sessions", "show", "use `plaincall show NAME`"),
     (
+        "check",
+        "--every-split",
+        "use `plaincall inspect`, whose page tries every split on the tab Replay",
+    ),
+    (
         "sessions",
         "remove",
         "delete the file of the session, which `plaincall sessions --json` names",
