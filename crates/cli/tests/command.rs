@@ -5,8 +5,6 @@
 mod bytes;
 mod cases;
 mod extract;
-#[cfg(feature = "parquet")]
-mod extract_parquet;
 mod large;
 mod mcp;
 mod mistakes;
