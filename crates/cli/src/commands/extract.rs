@@ -43,10 +43,6 @@ pub(crate) struct ExtractOptions {
     #[arg(long, value_name = "OUT")]
     pub(crate) to: PathBuf,
 
-    /// The key or column of the text.
-    #[arg(long, value_name = "KEY", default_value = "text")]
-    pub(crate) column: String,
-
     /// Treat the texts as complete: a block call at the end of one may run without an end marker.
     #[arg(long)]
     pub(crate) complete: bool,
@@ -86,7 +82,7 @@ fn extract_lines(options: &ExtractOptions, extractor: &Extractor) -> Result<Summ
     let mut summary = Summary::new();
     let mut bytes = Vec::new();
     while lines.next_line(&mut bytes)? {
-        let line = Line::parse(&bytes, &options.column);
+        let line = Line::parse(&bytes);
         let row = line.text.as_ref().map(|text| extractor.row(text));
         let number = summary.add(row.as_ref().ok(), bytes.len());
         let row = row.map_err(|message| format!("line {number}: {message}"));

@@ -104,6 +104,11 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "use `plaincall inspect`, whose page tries every split on the tab Replay",
     ),
     (
+        "extract",
+        "--column",
+        "rename the key to `text`, for example with `jq -c '.text = .KEY'`",
+    ),
+    (
         "sessions",
         "remove",
         "delete the file of the session, which `plaincall sessions --json` names",

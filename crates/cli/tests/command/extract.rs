@@ -90,14 +90,14 @@ fn one_row_for_each_line() {
 }
 
 #[test]
-fn definitions_and_the_key_of_the_text() {
+fn definitions_validate_calls() {
     let folder = tempfile::tempdir().unwrap();
     let definition = json!({"name": "read", "input_schema": {
         "type": "object", "properties": {"path": {"type": "integer"}}, "required": ["path"],
     }});
     fs::write(folder.path().join("tools.json"), definition.to_string()).unwrap();
-    let input = json!({"content": CALL}).to_string();
-    let options = ["--column", "content", "--tools", "tools.json"];
+    let input = json!({"content": "old", "text": CALL}).to_string();
+    let options = ["--tools", "tools.json"];
     let (status, rows, messages) = extract(folder.path(), input.as_bytes(), &options);
     assert_eq!(status, Some(0), "{messages}");
     assert_eq!(rows[0]["content"], "Look.\n\nDone.");
