@@ -83,8 +83,23 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ),
     (
         "probe",
-        "--temperature --max-tokens --self-closing",
+        "--temperature --max-tokens --self-closing --kind",
         "set `{key}` in a table `[models.NAME]` of the configuration",
+    ),
+    (
+        "probe",
+        "--seed",
+        "set `extra = { seed = N }` in a table `[models.NAME]` of the configuration",
+    ),
+    (
+        "probe",
+        "--html",
+        "use `--record FILE`, which has each transcript",
+    ),
+    (
+        "probe",
+        "--note",
+        "use `--json`, and add the key `note` to the file",
     ),
     (
         "ask chat",
