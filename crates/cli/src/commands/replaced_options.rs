@@ -103,8 +103,23 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ),
     (
         "ask chat",
-        "--max-calls --max-tokens --max-repairs",
+        "--max-calls --max-tokens --max-repairs --max-turns",
         "set `{limit}` in the table `[limits]` of the configuration, or the variable `PLAINCALL_LIMITS_{LIMIT}`",
+    ),
+    (
+        "ask chat",
+        "--concurrency",
+        "set `concurrent` in the table `[limits]` of the configuration, or the variable `PLAINCALL_LIMITS_CONCURRENT`",
+    ),
+    (
+        "ask chat",
+        "--system",
+        "set the variable `PLAINCALL_SYSTEM`, or `system` or `system_file` in the configuration",
+    ),
+    (
+        "ask chat",
+        "--kind",
+        "set `kind` beside `url` in a table `[models.NAME]` of the configuration",
     ),
     (
         "serve",
