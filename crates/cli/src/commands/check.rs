@@ -10,7 +10,7 @@ use plaincall_syntax::Dialect;
 use plaincall_syntax::Span;
 use serde_json::{Value, json};
 
-use crate::options::{ReplyDialect, ToolsOption};
+use crate::options::{ReplyDialectOption, ToolsOption};
 use crate::output::Output;
 use crate::sanitize::sanitize;
 use crate::status::{Failure, Outcome, Status, print_error};
@@ -52,7 +52,7 @@ pub(crate) struct CheckOptions {
     pub(crate) tools: ToolsOption,
 
     #[command(flatten)]
-    pub(crate) dialect: ReplyDialect,
+    pub(crate) dialect: ReplyDialectOption,
 }
 
 /// The output format of `check`.
@@ -70,8 +70,8 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
         let message = "'--explain' cannot be used with '--format json'; use `plaincall parse --events` instead";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let dialect = options.dialect.text.dialect.dialect()?;
-    let reply = options.dialect.of_reply()?;
+    let dialect = options.dialect.dialect.options.dialect()?;
+    let reply = options.dialect.dialect.of_reply()?;
     let (tools, unclosed) = options.tools.load(Some(&options.files))?;
     let run = RunSettings {
         dialect: &reply,

@@ -13,7 +13,7 @@ use plaincall_call::extract::Extractor;
 use crate::commands::extract::file::OutputFile;
 use crate::commands::extract::line::{Line, write_row};
 use crate::commands::extract::summary::Summary;
-use crate::options::{ReplyDialect, ToolsOption};
+use crate::options::{ReplyDialectOption, ToolsOption};
 use crate::status::{Failure, Outcome, Status, print_note};
 use crate::text::input::{Input, stop_at_end};
 
@@ -51,17 +51,18 @@ pub(crate) struct ExtractOptions {
     pub(crate) tools: ToolsOption,
 
     #[command(flatten)]
-    pub(crate) dialect: ReplyDialect,
+    pub(crate) dialect: ReplyDialectOption,
 }
 
 pub(crate) fn extract(options: &ExtractOptions) -> Outcome {
     for path in [&options.input, &options.to] {
         if path.extension().is_some_and(|end| end == "parquet") {
-            let message = "Parquet is not supported; use `table` of the Python package (docs/python-data.md)";
+            let message =
+                "Parquet is not supported; use `table` of the Python package (docs/python-data.md)";
             return Err(Failure::Usage(format!("{}: {message}", path.display())));
         }
     }
-    let dialect = options.dialect.of_reply()?;
+    let dialect = options.dialect.dialect.of_reply()?;
     let texts = std::slice::from_ref(&options.input);
     let (tools, unclosed) = options.tools.load(Some(texts))?;
     let stop = stop_at_end(options.complete, false);

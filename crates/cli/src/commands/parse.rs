@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::commands::parse::jsonl::{Answer, read_line};
 use crate::options::number::size;
-use crate::options::{DialectOptions, ToolsOption};
+use crate::options::{DialectOptions, ReplyDialect, ToolsOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, print_error};
 use crate::terminal::listing::{Detail, Listing};
@@ -78,10 +78,6 @@ pub(crate) struct ParseOptions {
     #[arg(long)]
     pub(crate) complete: bool,
 
-    /// Treat `<think>` as text with `--format openai`, as `run --no-reasoning` does.
-    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
-    pub(crate) no_reasoning: bool,
-
     #[command(flatten)]
     pub(crate) tools: ToolsOption,
 
@@ -92,7 +88,7 @@ pub(crate) struct ParseOptions {
         conflicts_with = "DialectOptions",
         help_heading = "Syntax"
     )]
-    pub(crate) dialect: Option<DialectOptions>,
+    pub(crate) dialect: Option<ReplyDialect>,
 
     #[command(flatten)]
     pub(crate) options: DialectOptions,
@@ -145,9 +141,12 @@ impl<'o> Parse<'o> {
             None if is_terminal && !options.json && !options.jsonl => ParseFormat::Text,
             None => ParseFormat::Json,
         };
-        let dialect = options.dialect.as_ref().unwrap_or(&options.options);
+        let (dialect, no_reasoning) = match &options.dialect {
+            Some(given) => (&given.options, given.no_reasoning),
+            None => (&options.options, false),
+        };
         let dialect = match format {
-            ParseFormat::Openai => dialect.of_reply(options.no_reasoning)?,
+            ParseFormat::Openai => dialect.of_reply(no_reasoning)?,
             _ => dialect.dialect()?,
         };
         Ok(Self {

@@ -28,6 +28,11 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "--schema",
         "use `--tools`",
     ),
+    (
+        "check extract run inspect parse",
+        "--no-reasoning",
+        "use `--dialect no-reasoning`",
+    ),
     ("ask chat", "--keyed", "use `--dialect keyed`"),
     (
         "check extract render grammar run inspect",

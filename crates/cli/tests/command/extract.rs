@@ -118,7 +118,7 @@ fn calls_in_reasoning_are_not_counted() {
         (format!("<think>{CALL}</think>{other}"), &[][..], &["b"][..]),
         (
             format!("<think>{CALL}</think>{other}"),
-            &["--no-reasoning"],
+            &["--dialect", "no-reasoning"],
             &["a", "b"],
         ),
         // The opening of another model's reasoning.
@@ -174,7 +174,7 @@ fn agrees_with_parse() {
     let lines: Vec<String> = texts.iter().map(|text| json!(text).to_string()).collect();
     let input = lines.join("\n");
     // `parse` leaves reasoning off.
-    let (status, rows, messages) = extract(folder.path(), input.as_bytes(), &["--no-reasoning"]);
+    let (status, rows, messages) = extract(folder.path(), input.as_bytes(), &["--dialect", "no-reasoning"]);
     assert_eq!((status, rows.len()), (Some(0), texts.len()), "{messages}");
     let parsed = run(folder.path(), &["parse", "--jsonl"], input.as_bytes());
     for (row, parsed) in rows.iter().zip(parsed.stdout().lines()) {
@@ -272,7 +272,8 @@ fn the_error_for_parquet_names_the_package() {
         let ran = run(Path::new("."), &arguments, b"");
         assert_eq!(ran.status, Some(2));
         assert!(
-            ran.stderr().contains(".parquet: Parquet is not supported; use `table`"),
+            ran.stderr()
+                .contains(".parquet: Parquet is not supported; use `table`"),
             "{}",
             ran.stderr()
         );

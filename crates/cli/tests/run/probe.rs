@@ -97,11 +97,7 @@ fn each_arm_is_asked_in_its_own_form() {
     let url = serving.server.url();
     let ended = probe(
         &scene,
-        &[
-            &[url.as_str(), "m:7b", "--repeat", "1"],
-            &LOOK_UP[..],
-        ]
-        .concat(),
+        &[&[url.as_str(), "m:7b", "--repeat", "1"], &LOOK_UP[..]].concat(),
     );
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     assert!(
@@ -397,13 +393,7 @@ fn reference_models_need_no_server() {
     ] {
         let model = format!("reference:{name}");
         // The kinds of these tasks distinguish the arms.
-        let options = [
-            &model,
-            "--tasks",
-            "rules-file,sql,nested",
-            "--repeat",
-            "1",
-        ];
+        let options = [&model, "--tasks", "rules-file,sql,nested", "--repeat", "1"];
         let ended = probe(&scene, &options);
         assert_eq!(ended.status, Some(0), "{}", ended.stderr);
         // Three attempts are few.

@@ -557,7 +557,8 @@ fn check_agents(syntax: &str, own: &str) {
     check(&none, 0, "\nIt is done.\n", "unknown tool `own`");
     let near = "error: unknown agent `raeder`; did you mean `reader`?\n";
     check(&["--agent", "raeder"], 2, "", near);
-    let all = "error: unknown agent `x`; the configuration has `longer`, `none`, `reader`, `writer`\n";
+    let all =
+        "error: unknown agent `x`; the configuration has `longer`, `none`, `reader`, `writer`\n";
     check(&["--agent", "x"], 2, "", all);
     let ended = at_home(&scene, &["config", "--json"]);
     let limit = value(&ended, "agents.reader.limits.turns");
