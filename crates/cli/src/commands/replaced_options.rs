@@ -127,6 +127,11 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "set `kind` beside `url` in a table `[models.NAME]` of the configuration",
     ),
     (
+        "ask chat",
+        "--constrain",
+        "set `constrain` in a table `[models.NAME]` of the configuration",
+    ),
+    (
         "serve",
         "--upstream-key",
         "set the variable `PLAINCALL_UPSTREAM_KEY` for `--upstream`, or `key_file` beside `url` in the table `[models.\"*\"]` of the configuration",

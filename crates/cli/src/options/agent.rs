@@ -10,7 +10,7 @@ use clap::Args;
 use plaincall_config::{Node, Origin, Time};
 use serde_json::Value;
 
-use crate::options::{FileOptions, TeachingOptions};
+use crate::options::{FileOptions, TaughtDialect};
 
 /// The model, tools and limits of an agent.
 #[derive(Args, Clone, Debug, Default)]
@@ -29,8 +29,15 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "URL", requires = "model", help_heading = "Model")]
     pub(crate) url: Option<String>,
 
-    #[command(flatten)]
-    pub(crate) teaching: TeachingOptions,
+    /// The dialect that the model is taught: `block` or `emoji`, and options after it, separated by blanks. Default: the
+    /// settings of the model, else `block`.
+    ///
+    /// The options are `start=`, `end=` and `arg=` for the markers of the block syntax; `anywhere`, which recognizes them anywhere in a
+    /// line; `self-closing`, which accepts ` /]` as
+    /// the end of an emoji call without a body; `keyed`, which adds a random key to the markers of each conversation, so that
+    /// untrusted text cannot contain a valid call; and `reasoning=OPEN,CLOSE` and `in-reasoning`. A value with blanks is in quotes.
+    #[arg(long, value_name = "DIALECT", help_heading = "Model")]
+    pub(crate) dialect: Option<TaughtDialect>,
 
     /// A file with command-line tools (`tools.toml`), instead of those in the configuration. May be repeated.
     #[arg(long, short, value_name = "FILE", help_heading = "Tools")]

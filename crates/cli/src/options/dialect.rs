@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use clap::Args;
-use plaincall_config::settings::{Constrain, Model, Reasoning, Syntax};
+use plaincall_config::settings::{Model, Reasoning, Syntax};
 use plaincall_config::{DialectOptions, MarkerPlaces, SyntaxChoice};
 use plaincall_syntax::{Dialect, DialectError};
 
@@ -122,39 +122,6 @@ impl TaughtDialect {
         match taught.teaching_problem() {
             None => Ok(taught),
             Some((_, message)) => Err(Failure::Usage(format!("`--dialect`: {message}"))),
-        }
-    }
-}
-
-/// The syntax that a model is taught, and whether it is enforced.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Model")]
-pub(crate) struct TeachingOptions {
-    /// The dialect that the model is taught: `block` or `emoji`, and options after it, separated by blanks. Default: the
-    /// settings of the model, else `block`.
-    ///
-    /// The options are `start=`, `end=` and `arg=` for the markers of the block syntax; `anywhere`, which recognizes them anywhere in a
-    /// line; `self-closing`, which accepts ` /]` as
-    /// the end of an emoji call without a body; `keyed`, which adds a random key to the markers of each conversation, so that
-    /// untrusted text cannot contain a valid call; and `reasoning=OPEN,CLOSE` and `in-reasoning`. A value with blanks is in quotes.
-    #[arg(long, value_name = "DIALECT")]
-    pub(crate) dialect: Option<TaughtDialect>,
-
-    /// Whether the model server constrains replies with a grammar, so that the model cannot write an invalid call: `auto` if the
-    /// server is llama.cpp, vLLM or SGLang; with `always`, a request whose reply cannot be constrained is an error, and so with the
-    /// name of an engine, which is then not detected. Default: `constrain` of the model's settings, else `never`.
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) constrain: Option<Constrain>,
-}
-
-impl TeachingOptions {
-    /// Applies the options to a model's settings.
-    pub(crate) fn apply_to(&self, model: &Model) -> Result<Model, Failure> {
-        let mut model = model.clone();
-        model.constrain = self.constrain.or(model.constrain);
-        match &self.dialect {
-            Some(dialect) => dialect.apply_to(&model),
-            None => Ok(model),
         }
     }
 }
