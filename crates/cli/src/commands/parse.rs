@@ -50,10 +50,6 @@ pub(crate) struct ParseOptions {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<ParseFormat>,
 
-    /// Print JSON, even on a terminal. Same as `--format json`.
-    #[arg(long, short, conflicts_with = "format")]
-    pub(crate) json: bool,
-
     /// Read one JSON document per line, and print one JSON object for each, in order.
     ///
     /// Each line is a string, or an object with a `text` key and an optional `id`, which is copied to the output. For
@@ -62,7 +58,7 @@ pub(crate) struct ParseOptions {
     pub(crate) jsonl: bool,
 
     /// Print parser events as they occur, one JSON object per line.
-    #[arg(long, conflicts_with_all = ["format", "json", "jsonl"])]
+    #[arg(long, conflicts_with_all = ["format", "jsonl"])]
     pub(crate) events: bool,
 
     /// Feed the parser this many bytes at a time.
@@ -138,7 +134,7 @@ impl<'o> Parse<'o> {
                 ));
             }
             Some(format) => format,
-            None if is_terminal && !options.json && !options.jsonl => ParseFormat::Text,
+            None if is_terminal && !options.jsonl => ParseFormat::Text,
             None => ParseFormat::Json,
         };
         let (dialect, no_reasoning) = match &options.dialect {

@@ -131,6 +131,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "--constrain",
         "set `constrain` in a table `[models.NAME]` of the configuration",
     ),
+    ("parse", "--json -j", "use `--format json`"),
     (
         "serve",
         "--upstream-key",

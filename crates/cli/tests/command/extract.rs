@@ -153,7 +153,7 @@ fn calls_in_reasoning_are_not_counted() {
         assert_eq!(ids, expected, "{text} {options:?}");
     }
     let text = format!("<think>{CALL}</think>{other}");
-    let raw = run(folder.path(), &["parse", "--json"], text.as_bytes()).stdout();
+    let raw = run(folder.path(), &["parse"], text.as_bytes()).stdout();
     assert_eq!(raw.matches("\"type\":\"call\"").count(), 2, "{raw}");
 }
 

@@ -126,7 +126,7 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
     let mut commands: Vec<Vec<&str>> = Vec::new();
     for format in [
         "parse",
-        "parse --json",
+        "parse --format json",
         "parse --events",
         "parse --format openai",
         "check",
