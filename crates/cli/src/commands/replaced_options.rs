@@ -133,6 +133,11 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ),
     ("parse", "--json -j", "use `--format json`"),
     (
+        "render",
+        "--no-dependencies",
+        "use `--one-call`, or delete the paragraph about ids from the prompt",
+    ),
+    (
         "serve",
         "--upstream-key",
         "set the variable `PLAINCALL_UPSTREAM_KEY` for `--upstream`, or `key_file` beside `url` in the table `[models.\"*\"]` of the configuration",
