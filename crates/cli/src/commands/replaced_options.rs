@@ -139,6 +139,11 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ),
     (
         "serve",
+        "--keys",
+        "set `keys_file` in the table `[serve]` of the configuration, or the variable `PLAINCALL_KEYS`",
+    ),
+    (
+        "serve",
         "--upstream-key",
         "set the variable `PLAINCALL_UPSTREAM_KEY` for `--upstream`, or `key_file` beside `url` in the table `[models.\"*\"]` of the configuration",
     ),
