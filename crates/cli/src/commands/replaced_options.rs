@@ -143,6 +143,11 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "set `keys_file` in the table `[serve]` of the configuration, or the variable `PLAINCALL_KEYS`",
     ),
     (
+        "models",
+        "--timeout",
+        "use `plaincall models`, which waits 3 seconds",
+    ),
+    (
         "serve",
         "--upstream-key",
         "set the variable `PLAINCALL_UPSTREAM_KEY` for `--upstream`, or `key_file` beside `url` in the table `[models.\"*\"]` of the configuration",

@@ -89,7 +89,7 @@ fn models(configuration: &str, options: &[&str], variables: &[(&str, &str)]) -> 
     let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall"));
     command
         .env_clear()
-        .args(["models", "--no-project", "--timeout", "2s", "--config"])
+        .args(["models", "--no-project", "--config"])
         .arg(&file)
         .args(options)
         .envs(variables.iter().copied());
