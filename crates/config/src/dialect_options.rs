@@ -219,7 +219,8 @@ impl DialectOptions {
         let (options, further) = Self::of_words(text, &words)?;
         let no_reasoning = !further.is_empty();
         if no_reasoning && (options.reasoning.is_some() || options.in_reasoning) {
-            let message = "`no-reasoning` cannot be used with `reasoning=` or `in-reasoning`; remove one";
+            let message =
+                "`no-reasoning` cannot be used with `reasoning=` or `in-reasoning`; remove one";
             return Err(message.to_owned());
         }
         Ok((options, no_reasoning))

@@ -45,6 +45,7 @@ fn errors_of_the_notation() {
         ("block emoji", "`emoji` is a second syntax; remove one"),
         ("start=<< start=>>", "`start=` is given twice; remove one"),
         ("block block", "`block` is given twice; remove one"),
+        ("no-reasoning", "unknown option `no-reasoning`"),
         ("emoji end=<<", "`end=` is for the block syntax; remove it"),
         (
             "strict block",
@@ -64,4 +65,8 @@ fn errors_of_the_notation() {
         let error = text.parse::<DialectOptions>().unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
+    let error = DialectOptions::for_reply("no-reasoning in-reasoning").unwrap_err();
+    assert!(error.contains("cannot be used with"), "{error}");
+    let (options, no_reasoning) = DialectOptions::for_reply("emoji no-reasoning").unwrap();
+    assert!(no_reasoning && options == "emoji".parse().unwrap());
 }

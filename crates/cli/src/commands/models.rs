@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use plaincall_agent::http::HttpClient;
+use plaincall_config::Node;
 use plaincall_config::settings::{FilePath, Model};
-use plaincall_config::{Node, Time};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -17,6 +17,9 @@ use crate::runtime::block_on;
 use crate::sanitize::sanitize;
 use crate::settings::{Chosen, Configuration, http};
 use crate::status::{Failure, Outcome, Status, print_note};
+
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// List the configured models, the model of each named agent, and the models that each server offers.
 ///

@@ -174,7 +174,11 @@ fn agrees_with_parse() {
     let lines: Vec<String> = texts.iter().map(|text| json!(text).to_string()).collect();
     let input = lines.join("\n");
     // `parse` leaves reasoning off.
-    let (status, rows, messages) = extract(folder.path(), input.as_bytes(), &["--dialect", "no-reasoning"]);
+    let (status, rows, messages) = extract(
+        folder.path(),
+        input.as_bytes(),
+        &["--dialect", "no-reasoning"],
+    );
     assert_eq!((status, rows.len()), (Some(0), texts.len()), "{messages}");
     let parsed = run(folder.path(), &["parse", "--jsonl"], input.as_bytes());
     for (row, parsed) in rows.iter().zip(parsed.stdout().lines()) {

@@ -29,7 +29,11 @@ fn calls_in_reasoning_do_not_run() {
             &["--dialect", "no-reasoning"],
             "a=ok b=ok",
         ),
-        (format!("{a}</think>{b}"), &["--dialect", "no-reasoning"], "a=ok b=ok"),
+        (
+            format!("{a}</think>{b}"),
+            &["--dialect", "no-reasoning"],
+            "a=ok b=ok",
+        ),
         (
             format!("{a}</think>{b}"),
             &["--dialect", "in-reasoning"],
