@@ -178,23 +178,6 @@ impl DialectOptions {
     }
 }
 
-/// The names of the options in the notation of a dialect. Those with `=` have a value.
-const WORDS: [&str; 13] = [
-    "block",
-    "emoji",
-    "auto",
-    "start=",
-    "end=",
-    "arg=",
-    "anywhere",
-    "strict",
-    "self-closing",
-    "escaped",
-    "key=",
-    "reasoning=",
-    "in-reasoning",
-];
-
 impl FromStr for DialectOptions {
     type Err = String;
 
@@ -204,27 +187,28 @@ impl FromStr for DialectOptions {
     /// # Errors
     /// Returns a sentence about the first word that is wrong.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (options, _) = Self::of_words(text, &WORDS)?;
+        let (options, _) = Self::of_words(text, &Self::WORDS)?;
         Ok(options)
     }
 }
 
 impl DialectOptions {
-    /// Reads the notation for a reply, where `no-reasoning` makes `<think>` text. Also returns whether it is there.
-    ///
-    /// # Errors
-    /// Returns a sentence about the first word that is wrong.
-    pub fn for_reply(text: &str) -> Result<(Self, bool), String> {
-        let words = [&WORDS[..], &["no-reasoning"]].concat();
-        let (options, further) = Self::of_words(text, &words)?;
-        let no_reasoning = !further.is_empty();
-        if no_reasoning && (options.reasoning.is_some() || options.in_reasoning) {
-            let message =
-                "`no-reasoning` cannot be used with `reasoning=` or `in-reasoning`; remove one";
-            return Err(message.to_owned());
-        }
-        Ok((options, no_reasoning))
-    }
+    /// The names of the options in the notation of a dialect. Those with `=` have a value.
+    pub const WORDS: [&str; 13] = [
+        "block",
+        "emoji",
+        "auto",
+        "start=",
+        "end=",
+        "arg=",
+        "anywhere",
+        "strict",
+        "self-closing",
+        "escaped",
+        "key=",
+        "reasoning=",
+        "in-reasoning",
+    ];
 
     /// Reads the notation with only these words; those with a value end with `=`. Also returns the words that
     /// a dialect of a text does not have.

@@ -65,8 +65,4 @@ fn errors_of_the_notation() {
         let error = text.parse::<DialectOptions>().unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
-    let error = DialectOptions::for_reply("no-reasoning in-reasoning").unwrap_err();
-    assert!(error.contains("cannot be used with"), "{error}");
-    let (options, no_reasoning) = DialectOptions::for_reply("emoji no-reasoning").unwrap();
-    assert!(no_reasoning && options == "emoji".parse().unwrap());
 }

@@ -38,24 +38,26 @@ pub(crate) struct SessionsOptions {
 }
 
 pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcome {
-    list(&saved_sessions()?, options.json, output)
+    let configuration = configuration()?;
+    let sessions = list_sessions(configuration.session_directory()?)?;
+    list(&sessions, options.json, output)
 }
 
-/// Returns the sessions in the directory of the configuration.
-fn saved_sessions() -> Result<Vec<SavedSession>, Failure> {
-    // A project's file cannot set the directory.
+/// Returns the configuration without the project's file, which cannot set the directory of sessions.
+fn configuration() -> Result<Configuration, Failure> {
     let files = FileOptions {
         no_project: true,
         ..FileOptions::default()
     };
-    let environment = Environment::read();
-    let configuration = Configuration::load(&files, Node::default(), false, &environment)?;
-    list_sessions(configuration.session_directory()?)
+    Configuration::load(&files, Node::default(), false, &Environment::read())
 }
 
 /// Returns the log of a session, for a name that is not the path of a file.
 pub(super) fn log_of_session(name: &str) -> Result<PathBuf, Failure> {
-    let sessions = saved_sessions()?;
+    let configuration = configuration()?;
+    // Without a directory there are no sessions.
+    let directory = configuration.session_directory().ok();
+    let sessions = directory.map_or_else(|| Ok(Vec::new()), list_sessions)?;
     let near = did_you_mean(name, sessions.iter().map(|session| session.name.as_str()));
     let found = sessions.into_iter().find(|session| session.name == name);
     found.map(|session| session.path).ok_or_else(|| {

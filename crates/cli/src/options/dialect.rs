@@ -57,7 +57,13 @@ impl FromStr for ReplyDialect {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (options, no_reasoning) = DialectOptions::for_reply(text)?;
+        let words = [&DialectOptions::WORDS[..], &["no-reasoning"]].concat();
+        let (options, further) = DialectOptions::of_words(text, &words)?;
+        let no_reasoning = !further.is_empty();
+        if no_reasoning && (options.reasoning.is_some() || options.in_reasoning) {
+            let message = "`no-reasoning` cannot be used with `reasoning=` or `in-reasoning`";
+            return Err(format!("{message}; remove one"));
+        }
         Ok(Self {
             options,
             no_reasoning,
@@ -130,7 +136,20 @@ impl TaughtDialect {
 mod tests {
     use plaincall_config::settings::{Model, Syntax};
 
-    use super::TaughtDialect;
+    use super::{ReplyDialect, TaughtDialect};
+
+    #[test]
+    fn a_reply_may_have_no_reasoning() {
+        let reply: ReplyDialect = "emoji no-reasoning".parse().unwrap();
+        assert!(reply.no_reasoning && reply.options == "emoji".parse().unwrap());
+        for text in [
+            "no-reasoning in-reasoning",
+            "no-reasoning reasoning=<a>,<b>",
+        ] {
+            let error = text.parse::<ReplyDialect>().unwrap_err();
+            assert!(error.contains("cannot be used with"), "{error}");
+        }
+    }
 
     #[test]
     fn a_model_is_taught_a_dialect() {

@@ -166,8 +166,6 @@ pub struct Model {
 /// The API of a model server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[cfg_attr(feature = "clap", value(rename_all = "lowercase"))]
 pub enum Api {
     /// The Chat Completions API: OpenAI, Ollama, llama.cpp, vLLM, LM Studio, Gemini.
     #[default]
@@ -179,7 +177,6 @@ pub enum Api {
 /// The syntax in which a model writes calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Syntax {
     /// The block syntax.
     #[default]
@@ -191,7 +188,6 @@ pub enum Syntax {
 /// How tools are offered to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ToolMode {
     /// In the prompt. The model writes its calls as text.
     #[default]
@@ -203,8 +199,6 @@ pub enum ToolMode {
 /// Whether a model server constrains replies with a grammar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[cfg_attr(feature = "clap", value(rename_all = "lowercase"))]
 pub enum Constrain {
     /// Without a grammar.
     #[default]
@@ -215,7 +209,6 @@ pub enum Constrain {
     Always,
     /// As `always`, for llama.cpp.
     #[serde(rename = "llama.cpp")]
-    #[cfg_attr(feature = "clap", value(name = "llama.cpp"))]
     LlamaCpp,
     /// As `always`, for vLLM.
     Vllm,
@@ -242,7 +235,6 @@ impl From<Constrain> for grammar::Constrain {
 /// When the arguments of a call are sent to a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ArgumentMode {
     /// When the call is complete and valid, together with its name. Invalid calls are not sent.
     #[default]

@@ -7,7 +7,7 @@ use clap::Args;
 use plaincall_config::{Node, Origin, SocketAddress};
 use serde_json::Value;
 
-use crate::options::{TaughtDialect, absolute};
+use crate::options::TaughtDialect;
 
 /// Serve the APIs of OpenAI and Anthropic, with tool calls, for models that only write text.
 ///
