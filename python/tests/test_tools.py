@@ -520,6 +520,6 @@ def test_bound_calls_are_those_of_the_command(command: str, tmp_path: Any) -> No
     definitions = tmp_path / "tools.json"
     definitions.write_text(json.dumps(tools.definitions()))
     text = "!!!GADGET_START:add\n!!!ARG:a\nx\n!!!GADGET_END\n!!!GADGET_START:weather:w:x\n!!!ARG:city\nRome\n!!!GADGET_END\n"
-    arguments = [command, "parse", "--json", "--schema", str(definitions)]
+    arguments = [command, "parse", "--schema", str(definitions)]
     output = subprocess.run(arguments, input=text.encode(), capture_output=True, check=True).stdout
     assert json.loads(tools.parse(text).to_json()) == json.loads(output)

@@ -1,12 +1,9 @@
-// Compares the parser with others in JavaScript, and with itself as a native addon, whose path is in `ADDON`: the same calls, each
-// in the parser's own format, in chunks of 4 bytes and more.
+// Compares the parser with others in JavaScript: the same calls, each in the parser's own format, in chunks of 4 bytes and more.
 
-import { createRequire } from "node:module";
 import { hermesProtocol, morphXmlProtocol } from "@ai-sdk-tool/parser";
 import { GadgetCallParser } from "llmist";
 import { Parser } from "plaincall/parse";
 
-const addon = createRequire(import.meta.url)(process.env.ADDON);
 const SIZES = [4, 64, 4096];
 const ROUNDS = 60;
 /** Engines compile while a program runs: each parser has as much time to become fast. */
@@ -30,21 +27,6 @@ function plaincall(chunks) {
     for (const event of events) {
       if (event.type === "value_start") calls.push("");
       else if (event.type === "value_delta") calls[calls.length - 1] += event.text;
-    }
-  };
-  for (const chunk of chunks) take(parser.feed(chunk));
-  take(parser.finish());
-  return calls;
-}
-
-/** The same, but not the same function: engines optimize a function for the kinds of objects that it has read. */
-function nativeAddon(chunks) {
-  const parser = new addon.Parser();
-  const calls = [];
-  const take = (events) => {
-    for (const event of events) {
-      if (event.type === "value_start") calls.push("");
-      else if (event.type === "value_delta") calls[calls.length - 1] += event.source;
     }
   };
   for (const chunk of chunks) take(parser.feed(chunk));
@@ -81,7 +63,6 @@ const sdk = (protocol) => async (chunks) => {
 
 const PARSERS = {
   plaincall: [block, plaincall],
-  "plaincall as a native addon (napi-rs)": [block, nativeAddon],
   llmist: [block, llmist],
   "@ai-sdk-tool/parser, hermes": [hermes, sdk(hermesProtocol)],
   "@ai-sdk-tool/parser, XML": [xml, sdk(morphXmlProtocol)],

@@ -54,7 +54,6 @@ fn pages(folder: &Path) -> Result<Vec<PathBuf>, String> {
     copy(&root().join("examples/harbour"), folder)?;
     run("run harbour/reply.txt --tools harbour/tools.toml --log harbour.log")?;
     write_logs(folder)?;
-    run("probe reference:block --quick --html probe.html")?;
     for log in files(folder, "log") {
         let name = stem(&log);
         run(&format!("show {name}.log --html {name}.html"))?;

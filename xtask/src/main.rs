@@ -65,9 +65,8 @@ cargo xtask TASK
   mutants       mutate `plan` and `syntax`; a test must detect every mutant: [plan|syntax] [ARGUMENTS…]
   bench         measure the parser's speed; passes its arguments on
   bench gateway compare the gateway with a bare proxy; --release builds it like `cargo install`; passes its arguments on
-  bench parsers compare the parser with other parsers of tool calls, which it installs
   bench python  compare the Python package with the parsers of vLLM and SGLang, which it installs: [--rounds N] [--seconds S]
-  bench npm     compare the npm package with other parsers in JavaScript, which it installs, and with a native addon
+  bench npm     compare the npm package with other parsers in JavaScript, which it installs
   model         ask a real model questions that no one here wrote; passes its arguments on to testing/testkit/model/measure.py
   promises      run the slow proofs and write PROMISES.md; with a word, run only the promises that contain it: [WORD]
   dist          build what a release publishes for this platform into target/dist, with the profile `dist`
@@ -110,15 +109,13 @@ fn main() -> ExitCode {
         ["mutants", rest @ ..] => mutants::run(&root, rest),
         ["bench", "gateway", "--release", rest @ ..] => bench_gateway(RELEASE, rest),
         ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
-        ["bench", "parsers"] => bench_parsers(&root),
         ["bench", "python", rest @ ..] => slow(python_package::bench(owned(rest))),
         ["model", rest @ ..] => {
             let rest = owned(rest);
             slow(python_package::model("model", move || vec![rest.clone()]))
         }
         ["bench", "npm"] => slow(npm::bench()),
-        // `parsers` takes no arguments.
-        ["bench", rest @ ..] if rest.first() != Some(&"parsers") => bench(rest),
+        ["bench", rest @ ..] => bench(rest),
         ["promises"] => promises::keep(&root, None),
         ["promises", word] => promises::keep(&root, Some(word)),
         ["dist"] => slow(dist::job(DIST)),
@@ -154,17 +151,6 @@ fn bench_gateway(profile: &str, arguments: &[&str]) -> Result<(), String> {
     step(&format!("build, {profile}"), &mut build)?;
     let measured = target().join(profile).join("plaincall-bench-gateway");
     step("bench gateway", Command::new(measured).args(arguments))
-}
-
-/// Compares the parser with others in the versions that `bench/parsers` pins, which it installs below the build folder.
-fn bench_parsers(root: &Path) -> Result<(), String> {
-    let folder = target().join("bench-parsers");
-    let packages = folder.join("node");
-    let mut build = cargo("build --release --locked --manifest-path bench/parsers/Cargo.toml");
-    step("other parsers", build.arg("--target-dir").arg(&folder))?;
-    node::install("ci", &root.join("bench/parsers"), "llmist.mjs", &packages)?;
-    let mut compare = Command::new(folder.join("release/compare"));
-    step("bench parsers", compare.arg(&packages))
 }
 
 fn docs() -> Result<(), String> {

@@ -1,6 +1,5 @@
 //! The npm package: builds its JavaScript, and tests it with its WebAssembly modules.
 
-use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,12 +50,12 @@ fn job(group: &'static str, name: &str, seconds: u32, work: Work) -> Job {
     })
 }
 
-/// Returns the job that compares the package's speed with other parsers in JavaScript and with a native addon.
+/// Returns the job that compares the package's speed with other parsers in JavaScript.
 pub(crate) fn bench() -> Job {
     let name = "speed of the npm package";
     let job = job(name, name, 120, |folder| {
         let mut speed = command("node tests/speed.mjs");
-        step("speed", speed.env("ADDON", addon()?).current_dir(folder))
+        step("speed", speed.current_dir(folder))
     });
     job.needs(&[PACKAGE]).compiles()
 }
@@ -137,17 +136,4 @@ fn newest_clients(folder: &Path) -> Result<(), String> {
     let mut check = Command::new(node);
     check.args(["--test", browser::PATIENCE, "clients.test.mjs"]);
     run("the newest clients", check.env("NEWEST", "1"), &clients)
-}
-
-/// Builds the native addon of `bench/addon`, a separate workspace, and returns its path.
-fn addon() -> Result<PathBuf, String> {
-    let folder = target().join("bench-addon");
-    let mut build = cargo("build --release --locked --manifest-path bench/addon/Cargo.toml");
-    step("native addon", build.arg("--target-dir").arg(&folder))?;
-    let library = format!("{DLL_PREFIX}plaincall_bench_addon{DLL_SUFFIX}");
-    let library = folder.join("release").join(library);
-    // Node loads libraries with this ending.
-    let addon = folder.join("addon.node");
-    fs::copy(&library, &addon).map_err(at(&library))?;
-    Ok(addon)
 }

@@ -1,4 +1,4 @@
-// The client of the protocol's own kit for Node, against `plaincall mcp serve`: PROGRAM TOOLS.
+// The client of the protocol's own kit for Node, against `plaincall mcp`: PROGRAM TOOLS.
 
 import { strict as assert } from 'node:assert';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -7,7 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 const [program, file] = process.argv.slice(2);
 
 const connect = async (...options) => {
-  const args = ['mcp', 'serve', '--tools', file, ...options];
+  const args = ['mcp', '--tools', file, ...options];
   const transport = new StdioClientTransport({ command: program, args, stderr: 'pipe' });
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport);

@@ -100,26 +100,26 @@ pub(crate) struct Cli {
     pub(crate) quiet: bool,
 }
 
-/// The commands.
+/// The commands, in the order of use.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Parse(parse::ParseOptions),
+    Ask(ask::AskOptions),
+    Chat(chat::ChatOptions),
+    Serve(serve::ServeOptions),
+    Probe(probe::ProbeOptions),
+    Run(run::RunOptions),
     Check(check::CheckOptions),
+    Inspect(inspect::InspectOptions),
+    Show(show::ShowOptions),
+    Tools(tools::ToolsCommand),
+    Models(models::ModelsOptions),
+    Sessions(sessions::SessionsOptions),
+    Config(config::ConfigOptions),
+    Mcp(mcp::McpOptions),
+    Parse(parse::ParseOptions),
     Extract(extract::ExtractOptions),
     Render(render::RenderOptions),
     Grammar(grammar::GrammarOptions),
-    Run(run::RunOptions),
-    Serve(serve::ServeOptions),
-    Show(show::ShowOptions),
-    Inspect(inspect::InspectOptions),
-    Ask(ask::AskOptions),
-    Chat(chat::ChatOptions),
-    Models(models::ModelsOptions),
-    Sessions(sessions::SessionsOptions),
-    Probe(probe::ProbeOptions),
-    Config(config::ConfigOptions),
-    Tools(tools::ToolsCommand),
-    Mcp(mcp::McpCommand),
     Completions(completions::CompletionsOptions),
     Man(man::ManOptions),
 }
@@ -127,8 +127,10 @@ pub(crate) enum Command {
 /// Returns the command line with all its options.
 pub fn command() -> clap::Command {
     // The name of the option in the design of the parser's output.
-    let parse = |parse: clap::Command| parse.mut_arg("tools", |tools| tools.alias("schema"));
-    let mut command_line = Cli::command().mut_subcommand("parse", parse);
+    let mut command_line = Cli::command().mut_subcommands(|command| match command.get_name() {
+        "parse" => command.mut_arg("tools", |tools| tools.alias("schema")),
+        _ => command,
+    });
     command_line.build();
     command_line
 }
@@ -239,7 +241,7 @@ fn run_command(cli: Cli) -> Outcome {
         // Some subcommands handle signals themselves.
         Command::Tools(command) => tools::tools(&command, color, || output(color)),
         // Handles signals itself.
-        Command::Mcp(command) => mcp::mcp(&command),
+        Command::Mcp(options) => mcp::mcp(&options),
         Command::Completions(options) => completions::completions(&options, &mut output(color)),
         Command::Man(options) => man::man(&options),
     }

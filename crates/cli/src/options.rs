@@ -21,7 +21,7 @@ mod unclosed;
 
 pub(crate) use agent::{AgentOptions, absolute};
 pub(crate) use color::Color;
-pub(crate) use dialect::{DialectOption, ReplyDialect, TaughtDialect, TeachingOptions};
+pub(crate) use dialect::{DialectOption, ReplyDialect, ReplyDialectOption, TaughtDialect};
 pub(crate) use files::FileOptions;
 pub(crate) use plaincall_config::{DialectOptions, SyntaxChoice};
 pub(crate) use session::SessionOptions;

@@ -4,10 +4,7 @@
 
 mod bytes;
 mod cases;
-mod every_split;
 mod extract;
-#[cfg(feature = "parquet")]
-mod extract_parquet;
 mod large;
 mod mcp;
 mod mistakes;

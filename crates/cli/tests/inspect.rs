@@ -109,7 +109,7 @@ fn inputs() {
     let found = shown(&["reply.txt", "--dialect", "block key=k1"], b"");
     assert_eq!(found["settings"]["dialect"]["syntax"], "block");
     assert_eq!(found["settings"]["dialect"]["key"], "k1");
-    let found = shown(&["reply.txt", "--no-reasoning"], b"");
+    let found = shown(&["reply.txt", "--dialect", "no-reasoning"], b"");
     assert_eq!(found["settings"]["no_reasoning"], true);
 }
 

@@ -388,7 +388,6 @@ fn startup_errors() {
             "choose another port with `--listen`",
             1,
         ),
-        ("", &["--keys", "/nowhere"], "cannot read /nowhere: ", 1),
         ("", &["--config", "/nowhere"], "cannot read /nowhere: ", 1),
         (
             "",
@@ -474,12 +473,9 @@ fn keys_of_a_file_are_its_lines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys");
     fs::write(&path, "first-key,half-of-it\n\n second-key-00000 \r\n").unwrap();
-    let options = ["--keys", path.to_str().unwrap()];
-    let serving = Serving::start(
-        &replies(),
-        &options,
-        &[("PLAINCALL_KEYS", "third-key-000000")],
-    );
+    let file = ("PLAINCALL_SERVE_KEYS_FILE", path.to_str().unwrap());
+    let keys = ("PLAINCALL_KEYS", "third-key-000000");
+    let serving = Serving::start(&replies(), &[], &[file, keys]);
     for (key, status) in [
         ("first-key,half-of-it", "200 OK"),
         ("second-key-00000", "200 OK"),

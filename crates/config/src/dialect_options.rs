@@ -177,23 +177,6 @@ impl DialectOptions {
     }
 }
 
-/// The names of the options in the notation of a dialect. Those with `=` have a value.
-const WORDS: [&str; 13] = [
-    "block",
-    "emoji",
-    "auto",
-    "start=",
-    "end=",
-    "arg=",
-    "anywhere",
-    "strict",
-    "self-closing",
-    "escaped",
-    "key=",
-    "reasoning=",
-    "in-reasoning",
-];
-
 impl FromStr for DialectOptions {
     type Err = String;
 
@@ -203,12 +186,29 @@ impl FromStr for DialectOptions {
     /// # Errors
     /// Returns a sentence about the first word that is wrong.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (options, _) = Self::of_words(text, &WORDS)?;
+        let (options, _) = Self::of_words(text, &Self::WORDS)?;
         Ok(options)
     }
 }
 
 impl DialectOptions {
+    /// The names of the options in the notation of a dialect. Those with `=` have a value.
+    pub const WORDS: [&str; 13] = [
+        "block",
+        "emoji",
+        "auto",
+        "start=",
+        "end=",
+        "arg=",
+        "anywhere",
+        "strict",
+        "self-closing",
+        "escaped",
+        "key=",
+        "reasoning=",
+        "in-reasoning",
+    ];
+
     /// Reads the notation with only these words; those with a value end with `=`. Also returns the words that
     /// a dialect of a text does not have.
     ///

@@ -45,6 +45,7 @@ fn errors_of_the_notation() {
         ("block emoji", "`emoji` is a second syntax; remove one"),
         ("start=<< start=>>", "`start=` is given twice; remove one"),
         ("block block", "`block` is given twice; remove one"),
+        ("no-reasoning", "unknown option `no-reasoning`"),
         ("emoji end=<<", "`end=` is for the block syntax; remove it"),
         (
             "strict block",

@@ -125,9 +125,9 @@ pub struct Asked {
     changed: Vec<ChangedTool>,
     /// The request that is sent next, or was sent. A repair round adds to it.
     body: Bytes,
-    /// The prompt as bytes ([`take_prompt`](Self::take_prompt)).
+    /// The length of what determines the model's prompt: the request in text mode, tools and messages in native mode.
     #[cfg(feature = "server")]
-    prompt: Bytes,
+    pub(crate) prompt_bytes: usize,
     constraint: Option<Constraint>,
     /// The request without a grammar, until the model server has begun to answer.
     unconstrained: Option<Bytes>,
@@ -305,13 +305,12 @@ impl Adapter {
         }
         .into();
         #[cfg(feature = "server")]
-        let prompt = if is_native {
-            // Chat templates put the tools before the messages.
+        let prompt_bytes = if is_native {
             let mut prompt = plaincall_wire::write_bytes(&upstream.tools);
             plaincall_wire::write_to(&upstream.messages, &mut prompt);
-            prompt.into()
+            prompt.len()
         } else {
-            body.clone()
+            body.len()
         };
         let constraint = Constraint::of(&plan, &upstream);
         let reply = Reply::new(*plan, host.seed, encoder);
@@ -319,7 +318,7 @@ impl Adapter {
             changed,
             body,
             #[cfg(feature = "server")]
-            prompt,
+            prompt_bytes,
             constraint,
             unconstrained: None,
             exchange: Exchange::new(reply, self.stream_limits),
@@ -379,13 +378,6 @@ impl Asked {
     pub(crate) fn knows_grammar(&self, engine: Engine) -> bool {
         let constraint = self.constraint.as_ref();
         constraint.is_none_or(|constraint| constraint.is_known(engine))
-    }
-
-    /// Takes the bytes that determine the model's prompt, in its order: the request in text mode, tools and messages in native
-    /// mode. There are none after the first time.
-    #[cfg(feature = "server")]
-    pub(crate) fn take_prompt(&mut self) -> Bytes {
-        std::mem::take(&mut self.prompt)
     }
 
     /// Adds to the counters.

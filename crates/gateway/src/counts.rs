@@ -30,7 +30,6 @@ macro_rules! counts {
 
 counts! {
     prompt_bytes: "Bytes of prompts with tools or calls.",
-    kept_prompt_bytes: "Bytes at the beginning of these prompts that an earlier prompt had too.",
     calls: "Valid calls sent to clients.",
     native_calls: "Calls of the model server, sent unchanged.",
     rescued_calls: "Calls that arrived as text in native mode.",

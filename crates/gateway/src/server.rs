@@ -16,7 +16,6 @@ mod forward;
 mod forwarded_headers;
 mod host;
 mod key_limits;
-mod known_prompts;
 mod local;
 mod long_reads;
 mod metrics;
@@ -62,7 +61,6 @@ use crate::server::body_filter::{RedactedKeys, redacted_keys};
 pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts};
 use crate::server::endpoint::{Endpoint, api_of_unknown};
 pub use crate::server::key_limits::KeyLimits;
-use crate::server::known_prompts::KnownPrompts;
 pub use crate::server::local::{LocalModel, ResponseFuture};
 use crate::server::long_reads::LongReads;
 use crate::server::metrics::Metrics;
@@ -91,7 +89,6 @@ pub(crate) struct Shared {
 pub(crate) struct Process {
     fresh: Fresh,
     metrics: Metrics,
-    known_prompts: KnownPrompts,
     /// One permit for each concurrent request.
     requests: Arc<Semaphore>,
     /// One permit for each byte of all request bodies.
@@ -155,7 +152,6 @@ impl Gateway {
         let process = Arc::new(Process {
             fresh,
             metrics: Metrics::default(),
-            known_prompts: KnownPrompts::default(),
             requests: Arc::new(Semaphore::new(config.limits.concurrent)),
             body_limits: Arc::new(Semaphore::new(config.limits.bodies)),
             long_bodies: LongReads::start(LONG_BODIES).map_err(no_thread)?,

@@ -70,10 +70,10 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
         SELF_DEPENDENCY => "remove the call's own id from its dependencies",
         DEPENDENCY_CYCLE => "remove one of the dependencies",
         UNKNOWN_ID => "use an id from this reply or an earlier one",
-        "call_in_reasoning" => "if this is not reasoning, use `--no-reasoning`",
+        "call_in_reasoning" => "if this is not reasoning, use `--dialect no-reasoning`",
         NOT_UTF8 => "save the text as UTF-8",
         "stray_reasoning_close" | MAYBE_REASONING => {
-            "if the text starts inside reasoning, use `--dialect in-reasoning`; if it has no reasoning, use `--no-reasoning`"
+            "if the text starts inside reasoning, use `--dialect in-reasoning`; if it has no reasoning, use `--dialect no-reasoning`"
         }
         "truncated_reasoning" => "calls inside reasoning are ignored",
         "leading_slash" => "remove the leading `/`",

@@ -5,7 +5,7 @@ use crate::trace::Trace;
 
 const FRAME: &str = include_str!("page/page.html");
 /// The colours and fonts of pages, as a style sheet.
-pub const COLORS: &str = include_str!("page/colors.css");
+const COLORS: &str = include_str!("page/colors.css");
 const STYLE: &str = include_str!("page/style.css");
 /// The content security policy, which allows only these scripts and styles by their hashes.
 const POLICY: &str = include_str!("page/policy.txt");

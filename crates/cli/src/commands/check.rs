@@ -6,12 +6,11 @@ use clap::{Args, ValueEnum};
 use plaincall_reply::Stop;
 use plaincall_report::diagnostics::{Diagnostics, Entry, RunSettings, counted};
 use plaincall_report::source::{Counter, Source};
-use plaincall_report::splits::{SplitCheck, Splits};
 use plaincall_syntax::Dialect;
 use plaincall_syntax::Span;
 use serde_json::{Value, json};
 
-use crate::options::{ReplyDialect, ToolsOption};
+use crate::options::{ReplyDialectOption, ToolsOption};
 use crate::output::Output;
 use crate::sanitize::sanitize;
 use crate::status::{Failure, Outcome, Status, print_error};
@@ -49,18 +48,11 @@ pub(crate) struct CheckOptions {
     #[arg(long)]
     pub(crate) explain: bool,
 
-    /// Also check that the result does not depend on how the text is split into chunks.
-    ///
-    /// Parse the text in chunks of every size up to 64 bytes and split it at every byte. Texts of up to 512 bytes are
-    /// also split at every pair of bytes. For texts longer than 16 KiB, evenly spaced samples of the splits are tested.
-    #[arg(long)]
-    pub(crate) every_split: bool,
-
     #[command(flatten)]
     pub(crate) tools: ToolsOption,
 
     #[command(flatten)]
-    pub(crate) dialect: ReplyDialect,
+    pub(crate) dialect: ReplyDialectOption,
 }
 
 /// The output format of `check`.
@@ -74,12 +66,12 @@ pub(crate) enum CheckFormat {
 }
 
 pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
-    if (options.explain || options.every_split) && options.format == CheckFormat::Json {
-        let message = "'--explain' and '--every-split' cannot be used with '--format json'; use `plaincall parse --events` instead";
+    if options.explain && options.format == CheckFormat::Json {
+        let message = "'--explain' cannot be used with '--format json'; use `plaincall parse --events` instead";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let dialect = options.dialect.text.dialect.dialect()?;
-    let reply = options.dialect.of_reply()?;
+    let dialect = options.dialect.dialect.options.dialect()?;
+    let reply = options.dialect.dialect.of_reply()?;
     let (tools, unclosed) = options.tools.load(Some(&options.files))?;
     let run = RunSettings {
         dialect: &reply,
@@ -110,17 +102,10 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
             CheckFormat::Text => report.write(options.explain.then_some(run), output),
             CheckFormat::Json => output.json_line(&report.json()),
         };
-        let split = written.and_then(|()| {
-            if options.every_split {
-                report.write_splits(&dialect, output)
-            } else {
-                Ok(Status::Success)
-            }
-        });
-        match split.and_then(|split| output.flush().map(|()| split)) {
+        match written.and_then(|()| output.flush()) {
             // The output is closed, but the diagnostics still decide the exit status.
             Err(Failure::ClosedPipe) => return Ok(status),
-            other => status = status.and(other?),
+            other => other?,
         }
     }
     Ok(status)
@@ -188,38 +173,6 @@ impl Report {
             counted(self.errors, "error"),
             counted(self.warnings, "warning"),
         ))
-    }
-
-    /// Reports whether the result depends on chunk boundaries.
-    fn write_splits(&self, dialect: &Dialect, output: &mut Output) -> Result<Status, Failure> {
-        let name = sanitize(&self.source.name);
-        let text = self.source.text.as_bytes();
-        let check = SplitCheck::new(text, dialect)?;
-        let mut tried = 0;
-        let mut difference = None;
-        let splits = Splits::new(text.len());
-        for split in splits.iter() {
-            difference = check.difference(&split)?;
-            if difference.is_some() {
-                break;
-            }
-            tried += 1;
-        }
-        let (status, message) = match difference {
-            None => (
-                Status::Success,
-                format!(
-                    "the result is the same for all chunk boundaries that were tested: {} ({splits})",
-                    counted(tried, "split")
-                ),
-            ),
-            Some(difference) => (
-                Status::Failed,
-                format!("{difference}; please report this as a bug"),
-            ),
-        };
-        output.text(format_args!("{name}: {}\n", sanitize(&message)))?;
-        Ok(status)
     }
 
     /// Returns the report as JSON.

@@ -2,11 +2,9 @@
 
 mod file;
 mod line;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod summary;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -15,7 +13,7 @@ use plaincall_reply::extract::Extractor;
 use crate::commands::extract::file::OutputFile;
 use crate::commands::extract::line::{Line, write_row};
 use crate::commands::extract::summary::Summary;
-use crate::options::{ReplyDialect, ToolsOption};
+use crate::options::{ReplyDialectOption, ToolsOption};
 use crate::status::{Failure, Outcome, Status, print_note};
 use crate::text::input::{Input, stop_at_end};
 
@@ -31,11 +29,8 @@ use crate::text::input::{Input, stop_at_end};
 /// invalid), `syntax`, `termination`, `may_run`, `error` (why it may not run, or null), `codes` (of its diagnostics),
 /// `start` and `end` (byte offsets). With `--tools`, validate each call against its tool definition.
 ///
-/// Two names that end with `.parquet` are Parquet files, if this program has the feature `parquet`: one row for each row, and
-/// the columns of the input stay.
-///
-/// An invalid line never stops the job. The memory used depends on the longest line, or on the row groups of a Parquet file. The output file is replaced
-/// when it is complete.
+/// An invalid line never stops the job. The memory used depends on the longest line. The output file is replaced when it is
+/// complete. For Parquet and other tables, use the Python package (docs/python-data.md).
 ///
 /// Exit status: 0 if every line has a result; 1 if a line is invalid, or a file cannot be read or written.
 #[derive(Args, Debug)]
@@ -48,10 +43,6 @@ pub(crate) struct ExtractOptions {
     #[arg(long, value_name = "OUT")]
     pub(crate) to: PathBuf,
 
-    /// The key or column of the text.
-    #[arg(long, value_name = "KEY", default_value = "text")]
-    pub(crate) column: String,
-
     /// Treat the texts as complete: a block call at the end of one may run without an end marker.
     #[arg(long)]
     pub(crate) complete: bool,
@@ -60,23 +51,23 @@ pub(crate) struct ExtractOptions {
     pub(crate) tools: ToolsOption,
 
     #[command(flatten)]
-    pub(crate) dialect: ReplyDialect,
+    pub(crate) dialect: ReplyDialectOption,
 }
 
 pub(crate) fn extract(options: &ExtractOptions) -> Outcome {
-    let dialect = options.dialect.of_reply()?;
+    for path in [&options.input, &options.to] {
+        if path.extension().is_some_and(|end| end == "parquet") {
+            let message =
+                "Parquet is not supported; use `table` of the Python package (docs/python-data.md)";
+            return Err(Failure::Usage(format!("{}: {message}", path.display())));
+        }
+    }
+    let dialect = options.dialect.dialect.of_reply()?;
     let texts = std::slice::from_ref(&options.input);
     let (tools, unclosed) = options.tools.load(Some(texts))?;
     let stop = stop_at_end(options.complete, false);
     let extractor = Extractor::new(&dialect, unclosed, tools.map(Arc::new), stop)?;
-    let summary = match [&options.input, &options.to].map(|path| is_parquet(path)) {
-        [false, false] => extract_lines(options, &extractor)?,
-        [true, true] => extract_parquet(options, extractor)?,
-        _ => {
-            let message = "the input and `--to` have different formats; name two files that end with `.parquet`, or none";
-            return Err(Failure::Usage(message.to_owned()));
-        }
-    };
+    let summary = extract_lines(options, &extractor)?;
     summary.clear_progress();
     print_note(&summary);
     Ok(if summary.has_invalid_rows() {
@@ -86,26 +77,13 @@ pub(crate) fn extract(options: &ExtractOptions) -> Outcome {
     })
 }
 
-fn is_parquet(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "parquet")
-}
-
-#[cfg(feature = "parquet")]
-use self::parquet::extract_parquet;
-
-#[cfg(not(feature = "parquet"))]
-fn extract_parquet(_: &ExtractOptions, _: Extractor) -> Result<Summary, Failure> {
-    let message = "this program was built without Parquet; build it with `--features parquet`";
-    Err(Failure::Usage(message.to_owned()))
-}
-
 fn extract_lines(options: &ExtractOptions, extractor: &Extractor) -> Result<Summary, Failure> {
     let mut lines = Input::open(&options.input)?.into_lines();
     let mut file = OutputFile::create(&options.to)?;
-    let mut summary = Summary::new("line");
+    let mut summary = Summary::new();
     let mut bytes = Vec::new();
     while lines.next_line(&mut bytes)? {
-        let line = Line::parse(&bytes, &options.column);
+        let line = Line::parse(&bytes);
         let row = line.text.as_ref().map(|text| extractor.row(text));
         let number = summary.add(row.as_ref().ok(), bytes.len());
         let row = row.map_err(|message| format!("line {number}: {message}"));

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::environment::Environment;
-use crate::options::{ReplyDialect, ToolsOption};
+use crate::options::{ReplyDialect, ReplyDialectOption, ToolsOption};
 use crate::output::Output;
 use crate::replacement::replace;
 use crate::runtime::block_on;
@@ -59,7 +59,7 @@ pub(crate) struct InspectOptions {
     pub(crate) tools: ToolsOption,
 
     #[command(flatten)]
-    pub(crate) dialect: ReplyDialect,
+    pub(crate) dialect: ReplyDialectOption,
 }
 
 pub(crate) fn inspect(options: &InspectOptions, output: &mut Output) -> Outcome {
@@ -108,8 +108,11 @@ fn page(path: Option<&Path>) -> Result<String, Failure> {
 
 /// Returns the input of the page. Without options of the dialect, the page detects it.
 fn given(options: &InspectOptions) -> Result<Value, Failure> {
-    options.dialect.of_reply()?;
-    let (dialect, no_reasoning) = (&options.dialect.text.dialect, options.dialect.no_reasoning);
+    options.dialect.dialect.of_reply()?;
+    let ReplyDialect {
+        options: dialect,
+        no_reasoning,
+    } = &options.dialect.dialect;
     let files: Vec<PathBuf> = options.file.iter().cloned().collect();
     let (tools, unclosed) = options
         .tools
@@ -130,7 +133,7 @@ fn given(options: &InspectOptions) -> Result<Value, Failure> {
             .into();
     }
     let is_default = *dialect == DialectOptions::default();
-    if !is_default || no_reasoning || unclosed == Unclosed::Run {
+    if !is_default || *no_reasoning || unclosed == Unclosed::Run {
         given["settings"] = json!({
             "dialect": (!is_default).then_some(dialect),
             "no_reasoning": no_reasoning,

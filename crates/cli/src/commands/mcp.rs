@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use plaincall::{rules::Rule, run::RemovedFiles};
 use plaincall_agent::mcp::McpToolServer;
 use tokio::runtime::Builder;
@@ -17,20 +17,7 @@ use crate::status::{Failure, Outcome, Status, print_note};
 use crate::terminal::interrupts::Interrupts;
 use crate::tools_file;
 
-/// Serve tools to MCP clients.
-#[derive(Args, Debug)]
-pub(crate) struct McpCommand {
-    #[command(subcommand)]
-    pub(crate) command: McpAction,
-}
-
-/// The subcommands.
-#[derive(Debug, Subcommand)]
-pub(crate) enum McpAction {
-    Serve(McpServeOptions),
-}
-
-/// Run an MCP server with the tools of a file, over standard input and output.
+/// Serve the tools of a file to an MCP client, over standard input and output.
 ///
 /// The MCP client starts this command; only protocol messages are written to standard output. The tools, their limits
 /// and their rules come from the file. The effect of a tool is sent to the client as an annotation.
@@ -44,7 +31,7 @@ pub(crate) enum McpAction {
 /// Exit status: 0 when the client disconnects; 1 if the tools cannot be read or the client uses another protocol; 130
 /// or 143 after a signal. All processes that were started are stopped.
 #[derive(Args, Debug)]
-pub(crate) struct McpServeOptions {
+pub(crate) struct McpOptions {
     /// The tools file (`tools.toml`).
     #[arg(long, short, value_name = "FILE")]
     tools: PathBuf,
@@ -68,8 +55,7 @@ pub(crate) struct McpServeOptions {
     run_directory: Option<PathBuf>,
 }
 
-pub(crate) fn mcp(command: &McpCommand) -> Outcome {
-    let McpAction::Serve(options) = &command.command;
+pub(crate) fn mcp(options: &McpOptions) -> Outcome {
     let environment = Environment::read();
     let tools = tools_file::load(&options.tools)?;
     if io::stdin().is_terminal() {

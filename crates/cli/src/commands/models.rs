@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use plaincall_agent::http::HttpClient;
+use plaincall_config::Node;
 use plaincall_config::settings::{FilePath, Model};
-use plaincall_config::{Node, Time};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -18,10 +18,13 @@ use crate::sanitize::sanitize;
 use crate::settings::{Chosen, Configuration, http};
 use crate::status::{Failure, Outcome, Status, print_note};
 
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// List the configured models, the model of each named agent, and the models that each server offers.
 ///
 /// The servers are those of the configuration, and those on the usual local ports: Ollama (at `OLLAMA_HOST` or port
-/// 11434), llama.cpp (8080), LM Studio (1234) and vLLM (8000). Servers are queried in parallel. A server that does not
+/// 11434), llama.cpp (8080), LM Studio (1234) and vLLM (8000). Servers are queried in parallel, and have 3 seconds to answer. A server that does not
 /// answer is listed with the reason.
 ///
 /// Exit status: 0 on success, even if a server does not answer; 2 for invalid configuration or wrong usage.
@@ -30,10 +33,6 @@ pub(crate) struct ModelsOptions {
     /// Print one JSON object: `default`, `models` (the configured ones), `agents` and `servers`.
     #[arg(long, short)]
     json: bool,
-
-    /// The time limit per server: seconds, or a number with `ms`, `s`, `m` or `h`.
-    #[arg(long, value_name = "TIME", default_value = "3s")]
-    timeout: Time,
 
     #[command(flatten)]
     files: FileOptions,
@@ -100,7 +99,7 @@ pub(crate) fn models(options: &ModelsOptions, output: &mut Output) -> Outcome {
     if let Some(warning) = configuration.warning() {
         print_note(&warning);
     }
-    let listing = block_on(listing(&configuration, &environment, options.timeout.0))?;
+    let listing = block_on(listing(&configuration, &environment))?;
     if options.json {
         output.json_line(&listing)?;
     } else {
@@ -113,7 +112,6 @@ pub(crate) fn models(options: &ModelsOptions, output: &mut Output) -> Outcome {
 async fn listing(
     configuration: &Configuration,
     environment: &Environment,
-    timeout: Duration,
 ) -> Result<Listing, Failure> {
     let default = configuration.settings.model.clone();
     let mut entries: Vec<(String, Model)> = configuration
@@ -133,9 +131,9 @@ async fn listing(
     let client = HttpClient::new(&http(environment))
         .map_err(|error| Failure::Configuration(error.to_string()))?;
     let requests = requests(&entries, environment);
-    let asked = ask_servers(requests, &client, timeout);
+    let asked = ask_servers(requests, &client, PATIENCE);
     let (mut servers, local) =
-        tokio::join!(asked, find_local_servers(&client, environment, timeout));
+        tokio::join!(asked, find_local_servers(&client, environment, PATIENCE));
     for found in local {
         let known = servers
             .iter_mut()

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::commands::parse::jsonl::{Answer, read_line};
 use crate::options::number::size;
-use crate::options::{DialectOptions, ToolsOption};
+use crate::options::{DialectOptions, ReplyDialect, ToolsOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, print_error};
 use crate::terminal::listing::{Detail, Listing};
@@ -50,10 +50,6 @@ pub(crate) struct ParseOptions {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<ParseFormat>,
 
-    /// Print JSON, even on a terminal. Same as `--format json`.
-    #[arg(long, short, conflicts_with = "format")]
-    pub(crate) json: bool,
-
     /// Read one JSON document per line, and print one JSON object for each, in order.
     ///
     /// Each line is a string, or an object with a `text` key and an optional `id`, which is copied to the output. For
@@ -62,7 +58,7 @@ pub(crate) struct ParseOptions {
     pub(crate) jsonl: bool,
 
     /// Print parser events as they occur, one JSON object per line.
-    #[arg(long, conflicts_with_all = ["format", "json", "jsonl"])]
+    #[arg(long, conflicts_with_all = ["format", "jsonl"])]
     pub(crate) events: bool,
 
     /// Feed the parser this many bytes at a time.
@@ -78,10 +74,6 @@ pub(crate) struct ParseOptions {
     #[arg(long)]
     pub(crate) complete: bool,
 
-    /// Treat `<think>` as text with `--format openai`, as `run --no-reasoning` does.
-    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
-    pub(crate) no_reasoning: bool,
-
     #[command(flatten)]
     pub(crate) tools: ToolsOption,
 
@@ -92,7 +84,7 @@ pub(crate) struct ParseOptions {
         conflicts_with = "DialectOptions",
         help_heading = "Syntax"
     )]
-    pub(crate) dialect: Option<DialectOptions>,
+    pub(crate) dialect: Option<ReplyDialect>,
 
     #[command(flatten)]
     pub(crate) options: DialectOptions,
@@ -142,12 +134,15 @@ impl<'o> Parse<'o> {
                 ));
             }
             Some(format) => format,
-            None if is_terminal && !options.json && !options.jsonl => ParseFormat::Text,
+            None if is_terminal && !options.jsonl => ParseFormat::Text,
             None => ParseFormat::Json,
         };
-        let dialect = options.dialect.as_ref().unwrap_or(&options.options);
+        let (dialect, no_reasoning) = match &options.dialect {
+            Some(given) => (&given.options, given.no_reasoning),
+            None => (&options.options, false),
+        };
         let dialect = match format {
-            ParseFormat::Openai => dialect.of_reply(options.no_reasoning)?,
+            ParseFormat::Openai => dialect.of_reply(no_reasoning)?,
             _ => dialect.dialect()?,
         };
         Ok(Self {

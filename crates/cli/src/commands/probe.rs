@@ -1,7 +1,6 @@
 //! `plaincall probe`: whether Plaincall helps a model, measured.
 
 mod cases;
-mod page;
 mod recommendation;
 mod recorded;
 mod subject;
@@ -17,7 +16,6 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use plaincall::names::nearest_name;
 use plaincall_config::Time;
-use plaincall_config::settings::Api;
 use plaincall_probe::{
     Arm, Attempt, Probe, Probing, Settings, SharedResult, TIMED_OUT, Task, Verdict, tasks,
 };
@@ -76,11 +74,14 @@ const LIST: &str = "list";
 /// Further arms: `block-keyed` and `emoji-keyed` have a random key in the markers, so that untrusted text cannot contain
 /// one; `block-angle` has the markers `<<<START:`, `<<<END:` and `@param:`.
 ///
+/// The temperature, the limit of a reply and the seed come from the table of the model: with `extra = { seed = 1 }`, each further
+/// repetition adds 1 to the seed.
+///
 /// Exit status: 0 with a recommendation; 1 if the model solved no task with calls or its server cannot be reached; 2
 /// for wrong usage; 130 after Ctrl-C.
 #[derive(Args, Debug)]
 pub(crate) struct ProbeOptions {
-    /// The base URL of the model server, up to `/v1` (its API key is read from `PLAINCALL_KEY`), or the name of a model:
+    /// The base URL of a server with OpenAI's API, up to `/v1` (its API key is read from `PLAINCALL_KEY`), or the name of a model:
     /// `NAME` of a `[models.NAME]` table, `ollama:ID`, `openai:ID`, `anthropic:ID`, `replay:FILE`, or `reference:ARM` for
     /// a scripted model that calls tools correctly in one arm. Default: `model` in the configuration.
     #[arg(value_name = "URL|NAME")]
@@ -89,10 +90,6 @@ pub(crate) struct ProbeOptions {
     /// The model id that the server uses. Required with a URL.
     #[arg(value_name = "MODEL")]
     model: Option<String>,
-
-    /// The API of the server, with a URL. Default: `openai`. Native calls are compared with `openai` only.
-    #[arg(long, value_name = "KIND")]
-    kind: Option<Api>,
 
     /// The arms to compare, separated by commas. Default: `native,json,block,emoji`, `block-grammar` if the server is llama.cpp, vLLM
     /// or SGLang, or `constrain` in the table of the model names its engine, and those with examples if the model needs them.
@@ -106,7 +103,7 @@ pub(crate) struct ProbeOptions {
     /// Compare settings with your own questions instead of the tasks. Each line of the file is a JSON object with a `question`
     /// and the right `calls`, each with `tool` and `arguments`; none if no call is right. No tool is run. Half of the questions
     /// choose the syntax, the number of examples and whether a grammar helps; the others show the result.
-    #[arg(long, value_name = "FILE", requires = "tools", conflicts_with_all = ["arms", "tasks", "repeat", "quick", "record", "html", "note", "seed", "concurrency"])]
+    #[arg(long, value_name = "FILE", requires = "tools", conflicts_with_all = ["arms", "tasks", "repeat", "quick", "record", "concurrency"])]
     cases: Option<PathBuf>,
 
     /// How many times to try each task with each arm.
@@ -123,10 +120,6 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Write a web page with the tables and each transcript to this file.
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-
     /// Print the result as one JSON object that can be shared: figures, versions and settings, but no addresses,
     /// keys or model output.
     #[arg(long)]
@@ -136,17 +129,9 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 
-    /// A note for the shared result, such as the version of the server and the quantization of the model.
-    #[arg(long, value_name = "TEXT")]
-    note: Option<String>,
-
     /// Run at most this many attempts at the same time.
     #[arg(long, value_name = "N", default_value = "1")]
     concurrency: NonZeroUsize,
-
-    /// The seed of the first repetition; each further repetition adds 1. Default: no seed is sent.
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
 
     /// The time limit per attempt: seconds, or a number with `ms`, `s`, `m` or `h`.
     #[arg(long, value_name = "TIME", default_value = "10m")]
@@ -176,7 +161,6 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
     let given = Given {
         address: options.address.as_deref(),
         model: options.model.as_deref(),
-        kind: options.kind,
         max_tokens: SHORT_REPLY.filter(|_| options.quick || options.cases.is_some()),
         files: &options.files,
     };
@@ -193,7 +177,6 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         let message = "`--tools` requires `--cases FILE`, the questions for these tools";
         return Err(Failure::Usage(message.to_owned()));
     }
-    options.html.as_deref().map(page::check).transpose()?;
     block_on(async {
         let mut interrupts = Interrupts::new()?;
         let (arms, reserve) = tokio::select! {
@@ -203,7 +186,7 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
                 return Ok(Status::Interrupted(interrupt.status()));
             }
         };
-        let settings = subject.settings(options.seed, options.timeout.0);
+        let settings = subject.settings(options.timeout.0);
         let record = options.record.as_deref();
         let mut recorded = record
             .map(|path| Recorded::open(path, &subject.id, &settings))
@@ -220,7 +203,7 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
             } else {
                 options.timeout.0
             })
-            .seed(options.seed);
+            .seed(settings.seed);
         if options.quick {
             probe = probe.budget(QUICK);
         }
@@ -429,7 +412,7 @@ impl Finished<'_> {
         let shared = SharedResult::new(
             &report,
             &subject.id,
-            options.note.clone(),
+            None,
             settings,
             repetitions,
             is_complete,
@@ -446,10 +429,6 @@ impl Finished<'_> {
             output.text(format_args!("\n{recommendation}"))?;
         }
         output.flush()?;
-        if let Some(path) = options.html.as_deref().filter(|_| has_results) {
-            page::write(path, &page::page(&report, &shared, tasks, &recommendation))?;
-            print_note(&format!("the page is in {}", path.display()));
-        }
         if let Some(file) = &options.write
             && interrupt.is_none()
             && error.is_none()

@@ -35,10 +35,6 @@ pub(crate) struct RenderOptions {
     #[arg(long = "as", value_name = "KIND", default_value = "calls")]
     what: Rendered,
 
-    /// Omit call ids and dependencies from the prompt.
-    #[arg(long)]
-    no_dependencies: bool,
-
     /// Ask for at most one call per reply in the prompt.
     #[arg(long)]
     one_call: bool,
@@ -69,8 +65,8 @@ enum Rendered {
 
 pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
     let is_prompt = options.what == Rendered::Prompt;
-    if (options.no_dependencies || options.one_call) && !is_prompt {
-        let message = "'--no-dependencies' and '--one-call' require '--as prompt'";
+    if options.one_call && !is_prompt {
+        let message = "'--one-call' requires '--as prompt'";
         return Err(Failure::Usage(message.to_owned()));
     }
     if options.complete && options.what != Rendered::Calls {
@@ -90,9 +86,6 @@ pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
         }
         Rendered::Prompt => {
             let mut prompt_options = PromptOptions::new();
-            if options.no_dependencies {
-                prompt_options = prompt_options.without_dependencies();
-            }
             if options.one_call {
                 prompt_options = prompt_options.one_call();
             }

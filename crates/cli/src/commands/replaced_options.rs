@@ -1,6 +1,6 @@
-//! Options that earlier versions had, and what replaces them.
+//! Options and commands that earlier versions had, and what replaces them.
 
-/// Commands, options that they had, and what to use instead. `{name}` is the name of the
+/// Commands, options and subcommands that they had, and what to use instead. `{name}` is the name of the
 /// option, `{key}` the name as a key, and `{limit}` the key of a limit.
 const REPLACED: &[(&str, &str, &str)] = &[
     (
@@ -27,6 +27,11 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "check extract render grammar inspect",
         "--schema",
         "use `--tools`",
+    ),
+    (
+        "check extract run inspect parse",
+        "--no-reasoning",
+        "use `--dialect no-reasoning`",
     ),
     ("ask chat", "--keyed", "use `--dialect keyed`"),
     (
@@ -83,19 +88,93 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ),
     (
         "probe",
-        "--temperature --max-tokens --self-closing",
+        "--temperature --max-tokens --self-closing --kind",
         "set `{key}` in a table `[models.NAME]` of the configuration",
     ),
     (
+        "probe",
+        "--seed",
+        "set `extra = { seed = N }` in a table `[models.NAME]` of the configuration",
+    ),
+    (
+        "probe",
+        "--html",
+        "use `--record FILE`, which has each transcript",
+    ),
+    (
+        "probe",
+        "--note",
+        "use `--json`, and add the key `note` to the file",
+    ),
+    (
         "ask chat",
-        "--max-calls --max-tokens --max-repairs",
+        "--max-calls --max-tokens --max-repairs --max-turns",
         "set `{limit}` in the table `[limits]` of the configuration, or the variable `PLAINCALL_LIMITS_{LIMIT}`",
+    ),
+    (
+        "ask chat",
+        "--concurrency",
+        "set `concurrent` in the table `[limits]` of the configuration, or the variable `PLAINCALL_LIMITS_CONCURRENT`",
+    ),
+    (
+        "ask chat",
+        "--system",
+        "set the variable `PLAINCALL_SYSTEM`, or `system` or `system_file` in the configuration",
+    ),
+    (
+        "ask chat",
+        "--kind",
+        "set `kind` beside `url` in a table `[models.NAME]` of the configuration",
+    ),
+    (
+        "ask chat",
+        "--constrain",
+        "set `constrain` in a table `[models.NAME]` of the configuration",
+    ),
+    ("parse", "--json -j", "use `--format json`"),
+    (
+        "render",
+        "--no-dependencies",
+        "use `--one-call`, or delete the paragraph about ids from the prompt",
+    ),
+    (
+        "serve",
+        "--keys",
+        "set `keys_file` in the table `[serve]` of the configuration, or the variable `PLAINCALL_KEYS`",
+    ),
+    (
+        "models",
+        "--timeout",
+        "use `plaincall models`, which waits 3 seconds",
     ),
     (
         "serve",
         "--upstream-key",
         "set the variable `PLAINCALL_UPSTREAM_KEY` for `--upstream`, or `key_file` beside `url` in the table `[models.\"*\"]` of the configuration",
     ),
+    ("sessions", "list", "use `plaincall sessions`"),
+    ("sessions", "show", "use `plaincall show NAME`"),
+    (
+        "check",
+        "--every-split",
+        "use `plaincall inspect`, whose page tries every split on the tab Replay",
+    ),
+    (
+        "extract",
+        "--column",
+        "use `jq -c '.text = .KEY'` before it",
+    ),
+    (
+        "sessions",
+        "remove",
+        "delete the file of the session, which `plaincall sessions --json` names",
+    ),
+    (
+        "sessions",
+        "--config --no-project",
+        "set the variable `PLAINCALL_CONFIG`; a project's file is not read",
+    ),
+    ("mcp", "serve", "use `plaincall mcp --tools FILE`"),
 ];
 
 /// Commands of earlier versions, and what to use instead.
@@ -165,7 +244,7 @@ mod tests {
             assert_eq!(replacement("Usage: plaincall none", option), None);
             let nested = format!("Usage: plaincall tools {command} [OPTIONS]");
             assert_eq!(replacement(&nested, option), None);
-            // After the option, the first word in backquotes is an option, a key or a variable.
+            // After the option, the first word in backquotes is an option, a key, a command or a variable.
             let word = text.split('`').nth(3).unwrap();
             let key = word.split(' ').next().unwrap();
             let place = match instead {
@@ -176,7 +255,12 @@ mod tests {
             let is_key = schema
                 .pointer(&format!("{place}/properties/{key}"))
                 .is_some();
-            let is_known = is_key || has(key) || key == command || key.starts_with("PLAINCALL_");
+            let is_command = word.strip_prefix("plaincall ").is_some_and(|rest| {
+                let name = rest.split(' ').next().unwrap();
+                command_line.find_subcommand(name).is_some()
+            });
+            let is_known =
+                is_key || has(key) || is_command || key.starts_with("PLAINCALL_") || key == "jq";
             assert!(is_known, "{text}");
             assert!(!text.contains(['{', '}']), "{text}");
         }

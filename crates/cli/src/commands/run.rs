@@ -24,7 +24,7 @@ use crate::commands::run::reply::Reply;
 use crate::environment::Environment;
 use crate::history::History;
 use crate::options::Color;
-use crate::options::ReplyDialect;
+use crate::options::ReplyDialectOption;
 use crate::options::UnclosedChoice;
 use crate::runtime::block_on;
 use crate::status::{Failure, Outcome, Status, print_note, report_directory};
@@ -125,8 +125,7 @@ pub(crate) struct RunOptions {
         value_name = "LOG",
         help_heading = "Log",
         conflicts_with_all = [
-            "log", "concurrency", "unclosed", "stop_on_error", "parallel", "no_reasoning",
-            "dialect",
+            "log", "concurrency", "unclosed", "stop_on_error", "parallel", "dialect",
         ],
     )]
     pub(crate) resume: Option<PathBuf>,
@@ -172,7 +171,7 @@ pub(crate) struct RunOptions {
     pub(crate) parallel: bool,
 
     #[command(flatten)]
-    pub(crate) dialect: ReplyDialect,
+    pub(crate) dialect: ReplyDialectOption,
 }
 
 fn concurrency(text: &str) -> Result<u32, &'static str> {

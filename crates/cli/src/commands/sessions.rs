@@ -1,19 +1,14 @@
-//! `plaincall sessions`: list, show and remove sessions.
+//! `plaincall sessions`: list the sessions.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
-use clap::{Args, Subcommand};
-use plaincall::{
-    Log, RunEvent,
-    events::Author,
-    log::{LogError, Record},
-};
+use clap::Args;
+use plaincall::{RunEvent, events::Author, log::Record};
 use plaincall_config::Node;
 use plaincall_names::did_you_mean;
 
-use crate::commands::show::{self, ShowOptions};
 use crate::environment::Environment;
 use crate::options::FileOptions;
 use crate::output::Output;
@@ -27,92 +22,48 @@ use crate::terminal::palette::{BOLD, DIM, PLAIN};
 /// The maximum length of a question in the list, in columns.
 const MAX_QUESTION: usize = 60;
 
-/// List, show and remove sessions.
+/// List the sessions, most recent first.
 ///
 /// A session is a saved conversation. `ask` and `chat` start one with `--session NAME`, and continue it with the same
-/// option or, if it is the most recent, with `--continue`. A session is stored as the log of its run, readable only by
-/// its owner, in the directory that `plaincall config` shows as `sessions`. Other commands for logs also work on it.
+/// option or, if it is the most recent, with `--continue`. `plaincall show NAME` shows its messages and calls. A session
+/// is stored as the log of its run, readable only by its owner, in the directory that `plaincall config` shows as
+/// `sessions`. To remove a session, delete its file, `NAME.jsonl`.
 ///
-/// Exit status: 0 on success; 1 if a session does not exist or cannot be read; 2 for wrong usage or configuration.
+/// Exit status: 0 on success; 1 if the directory cannot be read; 2 for wrong usage or configuration.
 #[derive(Args, Debug)]
 pub(crate) struct SessionsOptions {
-    #[command(subcommand)]
-    action: Action,
-
-    #[command(flatten)]
-    files: FileOptions,
-}
-
-#[derive(Debug, Subcommand)]
-enum Action {
-    /// List the sessions, most recent first.
-    List {
-        /// Print one JSON object per line.
-        #[arg(long, short)]
-        json: bool,
-    },
-    /// Show the messages and calls of a session.
-    Show {
-        /// The name of the session.
-        #[arg(value_name = "NAME")]
-        name: String,
-
-        /// Show arguments and outputs in full.
-        #[arg(long)]
-        full: bool,
-    },
-    /// Remove sessions.
-    Remove {
-        /// The names of the sessions.
-        #[arg(value_name = "NAME", required = true)]
-        names: Vec<String>,
-    },
+    /// Print one JSON object per line.
+    #[arg(long, short)]
+    json: bool,
 }
 
 pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcome {
-    let environment = Environment::read();
-    let configuration = Configuration::load(&options.files, Node::default(), false, &environment)?;
-    let directory = configuration.session_directory()?;
-    match &options.action {
-        Action::List { json } => list(&list_sessions(directory)?, *json, output),
-        Action::Show { name, full } => {
-            let session = find(directory, name)?;
-            let options = ShowOptions {
-                file: session.path,
-                html: None,
-                full: *full,
-            };
-            show::show(&options, output)
-        }
-        Action::Remove { names } => {
-            // All sessions are found before any is removed.
-            let found: Result<Vec<SavedSession>, Failure> =
-                names.iter().map(|name| find(directory, name)).collect();
-            for session in found? {
-                Log::remove(&session.path).map_err(|error| {
-                    Failure::Runtime(match error {
-                        LogError::InUse { .. } => {
-                            format!("the session `{}` is in use", session.name)
-                        }
-                        error => format!("cannot remove {}: {error}", session.path.display()),
-                    })
-                })?;
-                print_note(&format!("removed the session `{}`", session.name));
-            }
-            Ok(Status::Success)
-        }
-    }
+    let configuration = configuration()?;
+    let sessions = list_sessions(configuration.session_directory()?)?;
+    list(&sessions, options.json, output)
 }
 
-fn find(directory: &Path, name: &str) -> Result<SavedSession, Failure> {
-    let sessions = list_sessions(directory)?;
+/// Returns the configuration without the project's file, which cannot set the directory of sessions.
+fn configuration() -> Result<Configuration, Failure> {
+    let files = FileOptions {
+        no_project: true,
+        ..FileOptions::default()
+    };
+    Configuration::load(&files, Node::default(), false, &Environment::read())
+}
+
+/// Returns the log of a session, for a name that is not the path of a file.
+pub(super) fn log_of_session(name: &str) -> Result<PathBuf, Failure> {
+    let configuration = configuration()?;
+    // Without a directory there are no sessions.
+    let directory = configuration.session_directory().ok();
+    let sessions = directory.map_or_else(|| Ok(Vec::new()), list_sessions)?;
     let near = did_you_mean(name, sessions.iter().map(|session| session.name.as_str()));
-    let found = sessions.iter().position(|session| session.name == name);
-    let found = found.and_then(|place| sessions.into_iter().nth(place));
-    found.ok_or_else(|| {
-        let advice = "; `plaincall sessions list` lists them";
+    let found = sessions.into_iter().find(|session| session.name == name);
+    found.map(|session| session.path).ok_or_else(|| {
+        let advice = "; `plaincall sessions` lists the sessions";
         let advice = if near.is_empty() { advice } else { &near };
-        Failure::Runtime(format!("there is no session `{name}`{advice}"))
+        Failure::Runtime(format!("there is no file or session `{name}`{advice}"))
     })
 }
 

@@ -1,5 +1,6 @@
-//! `plaincall show`: print the log of a run.
+//! `plaincall show`: print the log of a run or a session.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,7 @@ use clap::Args;
 use plaincall_report::trace::Trace;
 use plaincall_report::{log, page};
 
+use crate::commands::sessions::log_of_session;
 use crate::environment::Environment;
 use crate::output::Output;
 use crate::replacement::replace;
@@ -20,7 +22,7 @@ use crate::text::input::read_input;
 /// How many rows of a text are shown without `--full`.
 const ROWS: usize = 12;
 
-/// Show the log of a run.
+/// Show the log of a run, or a session.
 ///
 /// Show each reply with its calls, what happened to each call (arguments, approval, attempts, result, or why it was
 /// skipped), a timeline, and a summary of the outcomes. A call without an end was interrupted; its entry states what
@@ -33,8 +35,8 @@ const ROWS: usize = 12;
 /// read or is damaged. In a damaged log, the part before the damage is shown.
 #[derive(Args, Debug)]
 pub(crate) struct ShowOptions {
-    /// The log. `-` is standard input.
-    #[arg(value_name = "FILE")]
+    /// The log, or the name of a session. `-` is standard input.
+    #[arg(value_name = "FILE|NAME")]
     pub(crate) file: PathBuf,
 
     /// Write an HTML page to this file and replace an existing one. `-` is standard output.
@@ -47,10 +49,11 @@ pub(crate) struct ShowOptions {
 }
 
 pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
+    let file = log_file(&options.file)?;
     if let Some(page) = &options.html {
-        check_not_same_file(&options.file, page)?;
+        check_not_same_file(&file, page)?;
     }
-    let (name, bytes) = read_input(&options.file)?;
+    let (name, bytes) = read_input(&file)?;
     let (trace, error) = log::trace(&bytes)
         .map_err(|error| Failure::Runtime(format!("cannot show {name}: {error}")))?;
     let status = match error {
@@ -71,6 +74,17 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
         }
     }
     Ok(status)
+}
+
+/// Returns the path of the log. A file precedes a session of the same name.
+fn log_file(file: &Path) -> Result<Cow<'_, Path>, Failure> {
+    let is_name = file.components().count() == 1 && file != Path::new("-");
+    match file.to_str() {
+        Some(name) if is_name && fs::symlink_metadata(file).is_err() => {
+            log_of_session(name).map(Cow::Owned)
+        }
+        _ => Ok(Cow::Borrowed(file)),
+    }
 }
 
 fn print(trace: &Trace, options: &ShowOptions, output: &mut Output) -> Result<(), Failure> {

@@ -4,15 +4,13 @@
     reason = "help is plain text, so proper names have no markup"
 )]
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Args;
-use plaincall_config::settings::Api;
 use plaincall_config::{Node, Origin, Time};
 use serde_json::Value;
 
-use crate::options::{FileOptions, TeachingOptions};
+use crate::options::{FileOptions, TaughtDialect};
 
 /// The model, tools and limits of an agent.
 #[derive(Args, Clone, Debug, Default)]
@@ -26,21 +24,20 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "NAME", help_heading = "Model")]
     pub(crate) agent: Option<String>,
 
-    /// The base URL of a model server that is not in the configuration, up to `/v1`. Its API key is read from
-    /// `PLAINCALL_KEY`.
+    /// The base URL of a server with OpenAI's Chat Completions API that is not in the configuration, up to `/v1`. Its API key is
+    /// read from `PLAINCALL_KEY`.
     #[arg(long, value_name = "URL", requires = "model", help_heading = "Model")]
     pub(crate) url: Option<String>,
 
-    /// The API of the server at `--url`. Default: `openai`.
-    #[arg(long, value_name = "KIND", requires = "url", help_heading = "Model")]
-    pub(crate) kind: Option<Api>,
-
-    #[command(flatten)]
-    pub(crate) teaching: TeachingOptions,
-
-    /// The system prompt.
-    #[arg(long, value_name = "TEXT", help_heading = "Model")]
-    pub(crate) system: Option<String>,
+    /// The dialect that the model is taught: `block` or `emoji`, and options after it, separated by blanks. Default: the
+    /// settings of the model, else `block`.
+    ///
+    /// The options are `start=`, `end=` and `arg=` for the markers of the block syntax; `anywhere`, which recognizes them anywhere in a
+    /// line; `self-closing`, which accepts ` /]` as
+    /// the end of an emoji call without a body; `keyed`, which adds a random key to the markers of each conversation, so that
+    /// untrusted text cannot contain a valid call; and `reasoning=OPEN,CLOSE` and `in-reasoning`. A value with blanks is in quotes.
+    #[arg(long, value_name = "DIALECT", help_heading = "Model")]
+    pub(crate) dialect: Option<TaughtDialect>,
 
     /// A file with command-line tools (`tools.toml`), instead of those in the configuration. May be repeated.
     #[arg(long, short, value_name = "FILE", help_heading = "Tools")]
@@ -64,15 +61,6 @@ pub(crate) struct AgentOptions {
     #[arg(long, short, help_heading = "Tools")]
     pub(crate) yes: bool,
 
-    /// Run at most this many calls at the same time. 0 means no limit. Default: `limits.concurrent` in the configuration,
-    /// else the value in the tools file, else 32.
-    #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub(crate) concurrency: Option<u32>,
-
-    /// The maximum number of replies per question. Default: `limits.turns` in the configuration, else 50.
-    #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub(crate) max_turns: Option<NonZeroU32>,
-
     /// The time limit per question: seconds, or a number with `ms`, `s`, `m` or `h`. Default: `limits.time` in the
     /// configuration, else `1h`.
     #[arg(long, value_name = "TIME", help_heading = "Limits")]
@@ -89,21 +77,13 @@ impl AgentOptions {
             let paths: Vec<Value> = paths.iter().map(absolute).collect();
             (!paths.is_empty()).then_some(Value::Array(paths))
         };
-        let turns = value(self.max_turns.map(NonZeroU32::get));
         let builtin = self.builtin.as_ref().map(absolute);
         let time = self.timeout.and_then(|it| serde_json::to_value(it).ok());
-        let values: [(_, &str, Option<Value>); 8] = [
+        let values: [(_, &str, Option<Value>); 5] = [
             ("/model", "--model", value(self.model.as_deref())),
-            ("/system", "--system", value(self.system.as_deref())),
             ("/tools", "--tools", paths(&self.tools)),
             ("/mcp/files", "--mcp", paths(&self.mcp)),
             ("/builtin/directory", "--builtin", builtin),
-            ("/limits/turns", "--max-turns", turns),
-            (
-                "/limits/concurrent",
-                "--concurrency",
-                value(self.concurrency),
-            ),
             ("/limits/time", "--timeout", time),
         ];
         let mut layer = Node::default();
@@ -120,12 +100,10 @@ impl AgentOptions {
     /// Returns the options that a later command needs to reach the model and the tools, for a shell.
     pub(crate) fn for_shell(&self) -> String {
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();
-        let kind = self.kind.and_then(|kind| serde_json::to_value(kind).ok());
         let one = [
             ("--model", self.model.clone()),
             ("--agent", self.agent.clone()),
             ("--url", self.url.clone()),
-            ("--kind", kind.and_then(|it| it.as_str().map(str::to_owned))),
             ("--builtin", self.builtin.as_ref().map(path)),
             ("--config", self.files.config.as_ref().map(path)),
         ];

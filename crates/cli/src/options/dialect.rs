@@ -3,9 +3,9 @@
 use std::str::FromStr;
 
 use clap::Args;
-use plaincall_config::settings::{Constrain, Model, Reasoning, Syntax};
+use plaincall_config::settings::{Model, Reasoning, Syntax};
 use plaincall_config::{DialectOptions, MarkerPlaces, SyntaxChoice};
-use plaincall_syntax::Dialect;
+use plaincall_syntax::{Dialect, DialectError};
 
 use crate::status::Failure;
 
@@ -13,13 +13,8 @@ use crate::status::Failure;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Syntax")]
 pub(crate) struct DialectOption {
-    /// The dialect: `block`, `emoji` or `auto` (the syntax of the first call), and options after it, separated by blanks.
-    ///
-    /// A value with blanks is in quotes. The options are those of spec/README.md: `start=`, `end=` and `arg=` set the markers of the block syntax; `anywhere`
-    /// recognizes them anywhere in a line; `strict` accepts only the canonical form of the emoji marker; `self-closing` accepts
-    /// ` /]` as the end of an emoji call without a body; with `escaped`, a backslash before the last character of a marker makes
-    /// it content; `key=` is part of every marker; `reasoning=OPEN,CLOSE` sets the markers around reasoning; `in-reasoning`
-    /// starts inside it. Default: `block` if a marker is set, else `auto`.
+    /// The dialect: `block`, `emoji` or `auto`, and options after it, as `plaincall check --help` describes them, without
+    /// `no-reasoning`. Default: `block` if a marker is set, else `auto`.
     #[arg(
         long,
         value_name = "DIALECT",
@@ -32,27 +27,54 @@ pub(crate) struct DialectOption {
 /// The dialect of a reply whose calls are run or counted.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Syntax")]
-pub(crate) struct ReplyDialect {
-    #[command(flatten)]
-    pub(crate) text: DialectOption,
-
-    /// Treat `<think>` as text.
+pub(crate) struct ReplyDialectOption {
+    /// The dialect: `block`, `emoji` or `auto` (the syntax of the first call), and options after it, separated by blanks.
     ///
-    /// Default: `<think>` starts reasoning if it is the first text of the reply or of the text after a call. So do other markers
-    /// that the dialect sets with `reasoning=`.
-    #[arg(long)]
+    /// A value with blanks is in quotes. The options are those of spec/README.md: `start=`, `end=` and `arg=` set the markers of the block syntax; `anywhere`
+    /// recognizes them anywhere in a line; `strict` accepts only the canonical form of the emoji marker; `self-closing` accepts
+    /// ` /]` as the end of an emoji call without a body; with `escaped`, a backslash before the last character of a marker makes
+    /// it content; `key=` is part of every marker; `reasoning=OPEN,CLOSE` sets the markers around reasoning; `in-reasoning`
+    /// starts inside it. `<think>` and the markers of `reasoning=` start reasoning if they are the first text of the reply or of the
+    /// text after a call; with `no-reasoning` (not in `render` and `grammar`), `<think>` is text. Default: `block` if a marker is set, else `auto`.
+    #[arg(
+        long,
+        value_name = "DIALECT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(crate) dialect: ReplyDialect,
+}
+
+/// The dialect of a reply.
+#[derive(Clone, Debug)]
+pub(crate) struct ReplyDialect {
+    pub(crate) options: DialectOptions,
+    /// Whether `<think>` is text.
     pub(crate) no_reasoning: bool,
+}
+
+impl FromStr for ReplyDialect {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let words = [&DialectOptions::WORDS[..], &["no-reasoning"]].concat();
+        let (options, further) = DialectOptions::of_words(text, &words)?;
+        let no_reasoning = !further.is_empty();
+        if no_reasoning && (options.reasoning.is_some() || options.in_reasoning) {
+            let message = "`no-reasoning` cannot be used with `reasoning=` or `in-reasoning`";
+            return Err(format!("{message}; remove one"));
+        }
+        Ok(Self {
+            options,
+            no_reasoning,
+        })
+    }
 }
 
 impl ReplyDialect {
     /// Returns the dialect ([`Dialect::for_reply`]).
-    pub(crate) fn of_reply(&self) -> Result<Dialect, Failure> {
-        let dialect = &self.text.dialect;
-        if self.no_reasoning && (dialect.reasoning.is_some() || dialect.in_reasoning) {
-            let message = "`--no-reasoning` cannot be used with `reasoning=` or `in-reasoning` of `--dialect`";
-            return Err(Failure::Usage(message.to_owned()));
-        }
-        Ok(dialect.of_reply(self.no_reasoning)?)
+    pub(crate) fn of_reply(&self) -> Result<Dialect, DialectError> {
+        self.options.of_reply(self.no_reasoning)
     }
 }
 
@@ -110,44 +132,24 @@ impl TaughtDialect {
     }
 }
 
-/// The syntax that a model is taught, and whether it is enforced.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Model")]
-pub(crate) struct TeachingOptions {
-    /// The dialect that the model is taught: `block` or `emoji`, and options after it, separated by blanks. Default: the
-    /// settings of the model, else `block`.
-    ///
-    /// The options are `start=`, `end=` and `arg=` for the markers of the block syntax; `anywhere`, which recognizes them anywhere in a
-    /// line; `self-closing`, which accepts ` /]` as
-    /// the end of an emoji call without a body; `keyed`, which adds a random key to the markers of each conversation, so that
-    /// untrusted text cannot contain a valid call; and `reasoning=OPEN,CLOSE` and `in-reasoning`. A value with blanks is in quotes.
-    #[arg(long, value_name = "DIALECT")]
-    pub(crate) dialect: Option<TaughtDialect>,
-
-    /// Whether the model server constrains replies with a grammar, so that the model cannot write an invalid call: `auto` if the
-    /// server is llama.cpp, vLLM or SGLang; with `always`, a request whose reply cannot be constrained is an error, and so with the
-    /// name of an engine, which is then not detected. Default: `constrain` of the model's settings, else `never`.
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) constrain: Option<Constrain>,
-}
-
-impl TeachingOptions {
-    /// Applies the options to a model's settings.
-    pub(crate) fn apply_to(&self, model: &Model) -> Result<Model, Failure> {
-        let mut model = model.clone();
-        model.constrain = self.constrain.or(model.constrain);
-        match &self.dialect {
-            Some(dialect) => dialect.apply_to(&model),
-            None => Ok(model),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use plaincall_config::settings::{Model, Syntax};
 
-    use super::TaughtDialect;
+    use super::{ReplyDialect, TaughtDialect};
+
+    #[test]
+    fn a_reply_may_have_no_reasoning() {
+        let reply: ReplyDialect = "emoji no-reasoning".parse().unwrap();
+        assert!(reply.no_reasoning && reply.options == "emoji".parse().unwrap());
+        for text in [
+            "no-reasoning in-reasoning",
+            "no-reasoning reasoning=<a>,<b>",
+        ] {
+            let error = text.parse::<ReplyDialect>().unwrap_err();
+            assert!(error.contains("cannot be used with"), "{error}");
+        }
+    }
 
     #[test]
     fn a_model_is_taught_a_dialect() {

@@ -9,7 +9,7 @@ use plaincall::names::nearest_name;
 use plaincall_agent::http::{HttpSettings, Proxy};
 use plaincall_agent::model::{ConfiguredClient, Key, Model as Client, OpenAi, Replay};
 use plaincall_config::secret::Address;
-use plaincall_config::settings::{Api, FilePath, KeySource, Model};
+use plaincall_config::settings::{FilePath, KeySource, Model};
 
 use crate::environment::Environment;
 use crate::keys::{self, Source};
@@ -100,10 +100,9 @@ impl Configuration {
 
 impl Chosen {
     /// Creates a model from the options.
-    pub(crate) fn from_options(url: &str, model: Option<&str>, kind: Option<Api>) -> Self {
+    pub(crate) fn from_options(url: &str, model: Option<&str>) -> Self {
         let entry = Model {
             url: Some(Address(url.to_owned())),
-            kind,
             ..Model::default()
         };
         Self {

@@ -90,14 +90,14 @@ fn one_row_for_each_line() {
 }
 
 #[test]
-fn definitions_and_the_key_of_the_text() {
+fn definitions_validate_calls() {
     let folder = tempfile::tempdir().unwrap();
     let definition = json!({"name": "read", "input_schema": {
         "type": "object", "properties": {"path": {"type": "integer"}}, "required": ["path"],
     }});
     fs::write(folder.path().join("tools.json"), definition.to_string()).unwrap();
-    let input = json!({"content": CALL}).to_string();
-    let options = ["--column", "content", "--tools", "tools.json"];
+    let input = json!({"content": "old", "text": CALL}).to_string();
+    let options = ["--tools", "tools.json"];
     let (status, rows, messages) = extract(folder.path(), input.as_bytes(), &options);
     assert_eq!(status, Some(0), "{messages}");
     assert_eq!(rows[0]["content"], "Look.\n\nDone.");
@@ -118,7 +118,7 @@ fn calls_in_reasoning_are_not_counted() {
         (format!("<think>{CALL}</think>{other}"), &[][..], &["b"][..]),
         (
             format!("<think>{CALL}</think>{other}"),
-            &["--no-reasoning"],
+            &["--dialect", "no-reasoning"],
             &["a", "b"],
         ),
         // The opening of another model's reasoning.
@@ -153,7 +153,7 @@ fn calls_in_reasoning_are_not_counted() {
         assert_eq!(ids, expected, "{text} {options:?}");
     }
     let text = format!("<think>{CALL}</think>{other}");
-    let raw = run(folder.path(), &["parse", "--json"], text.as_bytes()).stdout();
+    let raw = run(folder.path(), &["parse"], text.as_bytes()).stdout();
     assert_eq!(raw.matches("\"type\":\"call\"").count(), 2, "{raw}");
 }
 
@@ -174,7 +174,11 @@ fn agrees_with_parse() {
     let lines: Vec<String> = texts.iter().map(|text| json!(text).to_string()).collect();
     let input = lines.join("\n");
     // `parse` leaves reasoning off.
-    let (status, rows, messages) = extract(folder.path(), input.as_bytes(), &["--no-reasoning"]);
+    let (status, rows, messages) = extract(
+        folder.path(),
+        input.as_bytes(),
+        &["--dialect", "no-reasoning"],
+    );
     assert_eq!((status, rows.len()), (Some(0), texts.len()), "{messages}");
     let parsed = run(folder.path(), &["parse", "--jsonl"], input.as_bytes());
     for (row, parsed) in rows.iter().zip(parsed.stdout().lines()) {
@@ -265,30 +269,15 @@ fn special_outputs_stay() {
     );
 }
 
-/// Both files are Parquet, or none.
 #[test]
-fn formats_are_not_mixed() {
-    let folder = tempfile::tempdir().unwrap();
-    let ran = run(
-        folder.path(),
-        &["extract", "a.jsonl", "--to", "b.parquet"],
-        b"",
-    );
-    assert_eq!(ran.status, Some(2));
-    assert!(
-        ran.stderr().contains("different formats"),
-        "{}",
-        ran.stderr()
-    );
-    if !cfg!(feature = "parquet") {
-        let ran = run(
-            folder.path(),
-            &["extract", "a.parquet", "--to", "b.parquet"],
-            b"",
-        );
+fn the_error_for_parquet_names_the_package() {
+    for (input, output) in [("a.jsonl", "b.parquet"), ("a.parquet", "b.jsonl")] {
+        let arguments = ["extract", input, "--to", output];
+        let ran = run(Path::new("."), &arguments, b"");
         assert_eq!(ran.status, Some(2));
         assert!(
-            ran.stderr().contains("--features parquet"),
+            ran.stderr()
+                .contains(".parquet: Parquet is not supported; use `table`"),
             "{}",
             ran.stderr()
         );

@@ -1,4 +1,4 @@
-//! `plaincall mcp serve`, and the tools of servers.
+//! `plaincall mcp`, and the tools of servers.
 
 #![allow(
     clippy::disallowed_methods,
@@ -87,7 +87,7 @@ fn check(options: &[&str], calls: &[(&str, Value, Result<&str, &str>)]) {
     command
         .current_dir("/")
         .env("PATH", "/usr/bin:/bin")
-        .args(["mcp", "serve", "--tools"])
+        .args(["mcp", "--tools"])
         .arg(directory.path().join("tools.toml"))
         .args(options);
     let ran = run_command(&mut command, lines(&messages).as_bytes());
@@ -210,7 +210,7 @@ impl Client {
             .current_dir(directory)
             .env("PATH", "/usr/bin:/bin")
             .env("TMPDIR", directory)
-            .args(["mcp", "serve", "--tools", "tools.toml", "--allow", "put"])
+            .args(["mcp", "--tools", "tools.toml", "--allow", "put"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -356,7 +356,7 @@ fn a_client_that_asks_for_progress_and_closes_its_end() {
     command
         .current_dir("/")
         .env("PATH", "/usr/bin:/bin")
-        .args(["mcp", "serve", "--tools"])
+        .args(["mcp", "--tools"])
         .arg(directory.path().join("tools.toml"));
     let ran = run_command(&mut command, lines(&messages).as_bytes());
     assert_eq!((ran.status, ran.stderr().as_str()), (Some(0), ""));
@@ -426,7 +426,7 @@ fn tools_of_servers() {
     let ours = |effects: Value| {
         json!({
             "command": env!("CARGO_BIN_EXE_plaincall"),
-            "args": ["mcp", "serve", "--tools", "tools.toml"],
+            "args": ["mcp", "--tools", "tools.toml"],
             "cwd": ".",
             "effects": effects,
             "includeTools": ["g*", "put"],
@@ -538,11 +538,7 @@ fn examples_are_passed_on() {
     assert_eq!(listed[0]["examples"], example);
     assert_eq!(listed[1].get("examples"), None);
     let messages = lines(&[initialize(), request(1, "tools/list", &json!({}))]);
-    let ran = run(
-        folder,
-        &["mcp", "serve", "--tools", path],
-        messages.as_bytes(),
-    );
+    let ran = run(folder, &["mcp", "--tools", path], messages.as_bytes());
     let answer: Value = serde_json::from_str(ran.stdout().lines().last().unwrap()).unwrap();
     let tools = &answer["result"]["tools"];
     assert_eq!(

@@ -139,7 +139,7 @@ fn colours_can_be_forced() {
 
 #[test]
 fn json_on_a_terminal() {
-    for arguments in [&["parse", "--json"][..], &["parse", "--format", "json"]] {
+    for arguments in [["parse", "--format", "json"]] {
         let (text, status) = shown(plaincall().args(arguments), TEXT);
         assert_eq!(status, Some(0));
         assert!(

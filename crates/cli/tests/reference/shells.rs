@@ -72,7 +72,7 @@ fn bash_completes_commands_options_and_values() {
     let table: [(&[&str], &[&str]); 4] = [
         (&["plaincall", "se"], &["serve", "sessions"]),
         (&["plaincall", "serve", "--up"], &["--upstream"]),
-        (&["plaincall", "sessions", "r"], &["remove"]),
+        (&["plaincall", "tools", "e"], &["examples"]),
         (&["plaincall", "completions", "f"], &["fish"]),
     ];
     for (words, expected) in table {

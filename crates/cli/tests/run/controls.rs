@@ -126,7 +126,7 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
     let mut commands: Vec<Vec<&str>> = Vec::new();
     for format in [
         "parse",
-        "parse --json",
+        "parse --format json",
         "parse --events",
         "parse --format openai",
         "check",
@@ -177,7 +177,7 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
         "config --json",
         "config --trust=x",
         "sessions",
-        "sessions list --json",
+        "sessions --json",
         "serve --upstream http://127.0.0.1:9/v1 --listen 300.0.0.1:1",
     ] {
         commands.push(command.split(' ').collect());
@@ -210,7 +210,7 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
     ]);
     commands.push(vec!["tools", "call", HOSTILE, "--tools", "tools.toml"]);
     commands.push(vec!["ask", "x", "--model", HOSTILE]);
-    commands.push(vec!["sessions", "show", HOSTILE]);
+    commands.push(vec!["show", HOSTILE]);
     commands.push(vec![HOSTILE]);
     commands.push(vec!["parse", "--syntax", HOSTILE]);
     let option = format!("--{HOSTILE}");

@@ -26,10 +26,14 @@ fn calls_in_reasoning_do_not_run() {
         (format!("It opens with <think>.\n{a}"), &[], "a=ok"),
         (
             format!("<think>{a}</think>{b}"),
-            &["--no-reasoning"],
+            &["--dialect", "no-reasoning"],
             "a=ok b=ok",
         ),
-        (format!("{a}</think>{b}"), &["--no-reasoning"], "a=ok b=ok"),
+        (
+            format!("{a}</think>{b}"),
+            &["--dialect", "no-reasoning"],
+            "a=ok b=ok",
+        ),
         (
             format!("{a}</think>{b}"),
             &["--dialect", "in-reasoning"],

@@ -230,10 +230,10 @@ fn only_names_of_the_file_are_listed() {
 /// The secret stays until a restart, so its file is not needed to replace keys.
 #[test]
 fn keys_are_replaced_without_the_file_of_the_secret() {
-    let (folder, file) = configuration("[serve]\nsecret_file = 'secret'\n");
+    let (folder, file) = configuration("[serve]\nsecret_file = 'secret'\nkeys_file = 'keys'\n");
     let secret = write(folder.path(), "secret", "0123456789abcdef");
-    let keys = write(folder.path(), "keys", "old-key-00000000\n");
-    let options = ["--keys", &keys, "--config", &file];
+    write(folder.path(), "keys", "old-key-00000000\n");
+    let options = ["--config", &file];
     let mut serving = Serving::start(&replies(), &options, &[]);
     fs::remove_file(&secret).unwrap();
     write(folder.path(), "keys", "new-key-00000000\n");

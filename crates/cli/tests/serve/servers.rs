@@ -89,7 +89,7 @@ fn models(configuration: &str, options: &[&str], variables: &[(&str, &str)]) -> 
     let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall"));
     command
         .env_clear()
-        .args(["models", "--no-project", "--timeout", "2s", "--config"])
+        .args(["models", "--no-project", "--config"])
         .arg(&file)
         .args(options)
         .envs(variables.iter().copied());
@@ -163,7 +163,7 @@ replay = 'replies.jsonl'
     assert!(refused.contains("refused"), "{refused}");
     assert_eq!(
         error(&format!("{silent_address}/v1")),
-        "it has not started to respond for 2 seconds"
+        "it has not started to respond for 3 seconds"
     );
     let keyless = error(&format!("{ollama}/keyless/v1"));
     assert!(keyless.contains("set the variable NOT_SET"), "{keyless}");

@@ -92,7 +92,12 @@ fn not_to_be_read() {
     let directory = tempfile::tempdir().unwrap();
     let shown = show_in(directory.path(), &["nothing.log"], b"");
     assert_eq!(shown.status, Some(1));
-    assert!(shown.stderr.contains("no such file"), "{shown:?}");
+    assert!(
+        shown
+            .stderr
+            .contains("there is no file or session `nothing.log`"),
+        "{shown:?}"
+    );
 }
 
 /// The kept logs of all versions.

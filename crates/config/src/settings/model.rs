@@ -163,8 +163,6 @@ pub struct Model {
 /// The API of a model server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[cfg_attr(feature = "clap", value(rename_all = "lowercase"))]
 pub enum Api {
     /// The Chat Completions API: OpenAI, Ollama, llama.cpp, vLLM, LM Studio, Gemini.
     #[default]
@@ -176,7 +174,6 @@ pub enum Api {
 /// The syntax in which a model writes calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Syntax {
     /// The block syntax.
     #[default]
@@ -188,7 +185,6 @@ pub enum Syntax {
 /// How tools are offered to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ToolMode {
     /// In the prompt. The model writes its calls as text.
     #[default]
@@ -200,8 +196,6 @@ pub enum ToolMode {
 /// Whether a model server constrains replies with a grammar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[cfg_attr(feature = "clap", value(rename_all = "lowercase"))]
 pub enum Constrain {
     /// Without a grammar.
     #[default]
@@ -212,7 +206,6 @@ pub enum Constrain {
     Always,
     /// As `always`, for llama.cpp.
     #[serde(rename = "llama.cpp")]
-    #[cfg_attr(feature = "clap", value(name = "llama.cpp"))]
     LlamaCpp,
     /// As `always`, for vLLM.
     Vllm,
@@ -239,7 +232,6 @@ impl From<Constrain> for plaincall_names::Constrain {
 /// When the arguments of a call are sent to a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ArgumentMode {
     /// When the call is complete and valid, together with its name. Invalid calls are not sent.
     #[default]

@@ -66,14 +66,10 @@ async fn handle(shared: &Arc<Shared>, api: ClientApi, accepted: AcceptedRequest)
     };
     guard.upstream(&upstream);
     guard.report.is_translated = asked.is_translated();
-    let prompt = asked.take_prompt();
-    let known = &shared.process.known_prompts;
     asked.add_counts(Counts {
-        prompt_bytes: prompt.len() as u64,
-        kept_prompt_bytes: known.add(&guard.report.model, &prompt),
+        prompt_bytes: asked.prompt_bytes as u64,
         ..Counts::default()
     });
-    drop(prompt);
     guard.report.counts = asked.counts();
     let changed = response::changed_tools(asked.changed_tools());
     let model = guard.report.model.clone();

@@ -33,7 +33,7 @@ pub(super) fn check<B>(request: &Request<B>, only_local: bool) -> Result<(), Gat
         return Ok(());
     }
     let message = "requests for this host are not allowed without keys: use `localhost` or an IP address in the URL; the operator \
-                   of the gateway can require keys (`--keys`), or allow all hosts (`--open`)";
+                   of the gateway can require keys (`keys_file`), or allow all hosts (`--open`)";
     let error = ErrorObject::new("permission_error", message);
     Err(GatewayError::new(403, error.code("host_not_allowed")))
 }

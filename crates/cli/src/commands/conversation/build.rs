@@ -243,10 +243,12 @@ pub(crate) fn chosen(
         .map(|note| note.model.as_str())
         .filter(|_| !is_explicit);
     let mut chosen = match (name, &options.url) {
-        (None, Some(url)) => Chosen::from_options(url, options.model.as_deref(), options.kind),
+        (None, Some(url)) => Chosen::from_options(url, options.model.as_deref()),
         _ => configuration.chosen(name.or(session_model))?,
     };
-    chosen.entry = options.teaching.apply_to(&chosen.entry)?;
+    if let Some(dialect) = &options.dialect {
+        chosen.entry = dialect.apply_to(&chosen.entry)?;
+    }
     if let Some(session_note) = session_note {
         chosen.entry = session_note.taught(chosen.entry);
     } else {

@@ -67,11 +67,6 @@ impl OutputFile {
         }
     }
 
-    #[cfg(feature = "parquet")]
-    pub(super) const fn writer(&mut self) -> &mut BufWriter<Target> {
-        &mut self.writer
-    }
-
     pub(super) fn write(
         &mut self,
         write: impl FnOnce(&mut BufWriter<Target>) -> io::Result<()>,

@@ -12,6 +12,8 @@ use serde_json::value::RawValue;
 use crate::text::json_error::in_line;
 use crate::text::json_line::{JsonLine, text_of};
 
+/// The key of the text.
+const TEXT: &str = "text";
 /// The keys that are added.
 const ADDED: [&str; 3] = ["content", "calls", "error"];
 
@@ -24,17 +26,16 @@ pub(super) struct Line<'l> {
 }
 
 impl<'l> Line<'l> {
-    /// Parses a line: a string, or an object with the text as `column`.
-    pub(super) fn parse(line: &'l [u8], column: &str) -> Self {
+    /// Parses a line: a string, or an object with the text as `text`.
+    pub(super) fn parse(line: &'l [u8]) -> Self {
         let mut fields = Vec::new();
-        let text = read(line, column, &mut fields);
+        let text = read(line, &mut fields);
         Self { fields, text }
     }
 }
 
 fn read<'l>(
     line: &'l [u8],
-    column: &str,
     fields: &mut Vec<(Cow<'l, str>, &'l RawValue)>,
 ) -> Result<String, String> {
     let line = match JsonLine::parse(line)? {
@@ -43,11 +44,11 @@ fn read<'l>(
     };
     let object: Fields<'l> = serde_json::from_str(line).map_err(|error| in_line(&error))?;
     *fields = object.0;
-    let mut texts = fields.iter().filter(|(key, _)| key == column);
+    let mut texts = fields.iter().filter(|(key, _)| key == TEXT);
     match (texts.next(), texts.next()) {
-        (None, _) => Err(format!("missing key `{column}`")),
-        (Some(_), Some(_)) => Err(format!("duplicate key `{column}`")),
-        (Some((_, text)), None) => text_of(column, text.get()),
+        (None, _) => Err(format!("missing key `{TEXT}`")),
+        (Some(_), Some(_)) => Err(format!("duplicate key `{TEXT}`")),
+        (Some((_, text)), None) => text_of(TEXT, text.get()),
     }
 }
 

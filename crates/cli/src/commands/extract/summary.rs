@@ -18,20 +18,17 @@ pub(super) struct Summary {
     shown: Instant,
     is_shown: bool,
     bytes: usize,
-    /// The word for a part of the input: `line` or `row`.
-    noun: &'static str,
     counts: RowCounts,
 }
 
 impl Summary {
-    pub(super) fn new(noun: &'static str) -> Self {
+    pub(super) fn new() -> Self {
         let now = Instant::now();
         Self {
             begun: now,
             shown: now,
             is_shown: false,
             bytes: 0,
-            noun,
             counts: RowCounts::default(),
         }
     }
@@ -41,13 +38,6 @@ impl Summary {
         self.counts.add(row);
         self.bytes += bytes;
         self.counts.rows
-    }
-
-    /// Sets the counts of a table, with this number of bytes.
-    #[cfg(feature = "parquet")]
-    pub(super) fn set(&mut self, rates: &plaincall_table::Rates, bytes: usize) {
-        self.counts.clone_from(&rates.counts);
-        self.bytes = bytes;
     }
 
     pub(super) const fn has_invalid_rows(&self) -> bool {
@@ -67,7 +57,7 @@ impl Summary {
         let megabytes = self.bytes / 1_000_000;
         write_stderr(format_args!(
             "\r{}, {}, {megabytes} MB, {}\u{1b}[K",
-            count(self.counts.rows, self.noun),
+            count(self.counts.rows, "line"),
             count(self.counts.calls, "call"),
             time(self.begun.elapsed())
         ));
@@ -92,7 +82,7 @@ impl fmt::Display for Summary {
         write!(
             formatter,
             "{}, {} invalid{}; {}, {rejected} that may not run{}",
-            count(rows, self.noun),
+            count(rows, "line"),
             invalid,
             Rate(invalid, rows),
             count(calls, "call"),

@@ -9,6 +9,7 @@ use plaincall_config::Node;
 use plaincall_config::settings::{Api, Model};
 use plaincall_grammar::{Constrain, Engine};
 use plaincall_probe::{Reference, Settings};
+use serde_json::Value;
 
 use crate::environment::Environment;
 use crate::options::FileOptions;
@@ -22,7 +23,6 @@ const REFERENCE: &str = "reference:";
 pub(super) struct Given<'g> {
     pub(super) address: Option<&'g str>,
     pub(super) model: Option<&'g str>,
-    pub(super) kind: Option<Api>,
     /// The most tokens of a reply, if the configuration sets no other limit.
     pub(super) max_tokens: Option<NonZeroU32>,
     pub(super) files: &'g FileOptions,
@@ -43,6 +43,8 @@ pub(super) struct Subject {
     pub(super) engine: Option<Engine>,
     /// The most tokens of a reply.
     pub(super) max_tokens: Option<NonZeroU32>,
+    /// The seed of the first repetition.
+    seed: Option<u64>,
 }
 
 impl Subject {
@@ -58,15 +60,10 @@ impl Subject {
                     "a URL requires the id of the model: `plaincall probe URL MODEL`".to_owned(),
                 )
             })?;
-            (Chosen::from_options(url, Some(model), given.kind), None)
+            (Chosen::from_options(url, Some(model)), None)
         } else {
             let configuration =
                 Configuration::load(given.files, Node::default(), false, environment)?;
-            if let Some(kind) = given.kind {
-                let kind = format!("{kind:?}").to_lowercase();
-                let message = format!("`--kind {kind}` requires a URL; a name determines the API");
-                return Err(Failure::Usage(message));
-            }
             if given.address.is_none() && configuration.settings.model.is_none() {
                 let message = "missing model; pass its name or address, such as `plaincall probe ollama:qwen3`, or `plaincall probe reference:block` for a scripted model";
                 return Err(Failure::Usage(message.to_owned()));
@@ -88,12 +85,19 @@ impl Subject {
         let own = chosen.entry.max_tokens;
         let max_tokens = own.or(given.max_tokens);
         chosen.entry.max_tokens = max_tokens;
+        // Each repetition has a seed of its own.
+        let extra = chosen.entry.extra.clone();
+        let seed = extra.get("seed").and_then(Value::as_u64);
+        if seed.is_some() {
+            chosen.entry.extra.remove("seed");
+        }
         let Ready {
             model,
             grammar_client,
             ..
         } = chosen.ready(environment)?;
         chosen.entry.max_tokens = own;
+        chosen.entry.extra = extra;
         if let Some(variable) = chosen.url_key(environment) {
             chosen.entry.key_env = Some(variable.to_owned());
         }
@@ -106,6 +110,7 @@ impl Subject {
             grammar_client,
             engine: None,
             max_tokens,
+            seed,
         })
     }
 
@@ -174,16 +179,17 @@ impl Subject {
             grammar_client: None,
             engine: None,
             max_tokens: None,
+            seed: None,
         })
     }
 
     /// The settings that a result contains: no address, no key, no header and no value of a request field.
-    pub(super) fn settings(&self, seed: Option<u64>, timeout: Duration) -> Settings {
+    pub(super) fn settings(&self, timeout: Duration) -> Settings {
         let mut settings = Settings::default();
         self.api.clone_into(&mut settings.api);
         settings.temperature = self.entry.temperature;
         settings.max_tokens = self.max_tokens.map(NonZeroU32::get);
-        settings.seed = seed;
+        settings.seed = self.seed;
         settings.self_closing = self.entry.self_closing == Some(true);
         settings.engine = self.engine.map(|engine| engine.name().to_owned());
         settings.timeout_seconds = timeout.as_secs();

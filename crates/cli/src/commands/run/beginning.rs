@@ -68,7 +68,7 @@ impl Beginning {
                 "the log must be a file; use `--json` to print the events on standard output";
             return Err(Failure::Usage(message.to_owned()));
         }
-        let dialect = options.dialect.of_reply()?;
+        let dialect = options.dialect.dialect.of_reply()?;
         let tools = tools_file::load(tools)?;
         if let Some(directory) = options
             .run_directory
@@ -184,10 +184,10 @@ impl Beginning {
             reply: file.map(absolute),
             tools: tools.map(absolute),
             tools_crc32: self.tools.crc32,
-            syntax: options.dialect.text.dialect.clone(),
+            syntax: options.dialect.dialect.options.clone(),
             complete: self.complete,
             yes: self.yes,
-            no_reasoning: options.dialect.no_reasoning,
+            no_reasoning: options.dialect.dialect.no_reasoning,
             untrusted: options.untrusted.iter().map(|it| absolute(it)).collect(),
         }
     }

@@ -30,7 +30,7 @@ pub(crate) struct Note {
     pub(crate) complete: bool,
     /// The value of `--yes`.
     pub(crate) yes: bool,
-    /// The value of `--no-reasoning`.
+    /// Whether the dialect has `no-reasoning`.
     pub(crate) no_reasoning: bool,
     /// The files of `--untrusted`.
     pub(crate) untrusted: Vec<Source>,

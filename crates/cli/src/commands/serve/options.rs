@@ -7,7 +7,7 @@ use clap::Args;
 use plaincall_config::{Node, Origin, SocketAddress};
 use serde_json::Value;
 
-use crate::options::{TaughtDialect, absolute};
+use crate::options::TaughtDialect;
 
 /// Serve the APIs of OpenAI and Anthropic, with tool calls, for models that only write text.
 ///
@@ -60,11 +60,6 @@ pub(crate) struct ServeOptions {
     #[arg(long, short, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<SocketAddress>,
 
-    /// A file with client keys, one per line. Default: `keys_file` in `[serve]`, else the variable `PLAINCALL_KEYS` (keys
-    /// separated by commas).
-    #[arg(long, value_name = "FILE", value_parser = keys_file)]
-    pub(crate) keys: Option<PathBuf>,
-
     /// Allow other machines to connect without a key, under any host name.
     #[arg(long)]
     pub(crate) open: bool,
@@ -85,13 +80,8 @@ impl ServeOptions {
     /// Returns the options as a configuration layer.
     pub(super) fn layer(&self) -> Node {
         let listen = self.listen.map(|address| address.0.to_string().into());
-        let values: [(_, _, Option<Value>); 3] = [
+        let values: [(_, _, Option<Value>); 2] = [
             ("/serve/listen", "--listen", listen),
-            (
-                "/serve/keys_file",
-                "--keys",
-                self.keys.as_ref().map(absolute),
-            ),
             ("/serve/open", "--open", self.open.then_some(true.into())),
         ];
         let mut layer = Node::default();
@@ -102,14 +92,6 @@ impl ServeOptions {
         }
         layer
     }
-}
-
-fn keys_file(text: &str) -> Result<PathBuf, String> {
-    // SIGHUP reads it again.
-    if text == "-" {
-        return Err("keys cannot be read from standard input; name a file, or set the variable PLAINCALL_KEYS".to_owned());
-    }
-    Ok(text.into())
 }
 
 fn address(text: &str) -> Result<SocketAddress, String> {

@@ -14,6 +14,7 @@ use crate::run::scene::{call, wait_until};
 /// Asks a question with these replies and options, and returns the result.
 fn check(replies: &[&str], options: &[&str], status: i32, stdout: &str, stderr: &[&str]) {
     let scene = scene(replies);
+    fs::write(scene.path("limits.toml"), "[limits]\nturns = 2\n").unwrap();
     let ended = run(&scene, &[&["ask", "What is new?"], options].concat());
     assert_eq!(ended.status, Some(status), "{options:?}: {ended:?}");
     assert_eq!(ended.stdout, stdout, "{options:?}: {ended:?}");
@@ -79,7 +80,7 @@ fn the_status_without_an_answer() {
     let again = two_notes();
     check(
         &[&again, &again, &again],
-        &on(&["--max-turns", "2"]),
+        &on(&["--config", "limits.toml"]),
         1,
         "",
         &["error: no answer after 2 replies, which is the limit"],
@@ -184,7 +185,8 @@ fn documents_are_given_as_texts_from_outside() {
 #[test]
 fn a_record_without_an_answer_ends_with_the_reason() {
     let scene = scene(&[&two_notes(), "Never."]);
-    let limits = ["--tools", "tools.toml", "--max-turns", "1", "--json"];
+    fs::write(scene.path("limits.toml"), "[limits]\nturns = 1\n").unwrap();
+    let limits = ["--tools", "tools.toml", "--config", "limits.toml", "--json"];
     let question = ["ask", "how", "are", "you", "--model", MODEL];
     let ended = run(&scene, &[&question[..], &limits].concat());
     assert_eq!(ended.status, Some(1), "{ended:?}");

@@ -514,6 +514,7 @@ fn check_agents(syntax: &str, own: &str) {
          [models.plain]\nreplay = 'plain.jsonl'\n\
          [models.other]\nreplay = 'other.jsonl'\nsyntax = 'SYNTAX'\n\
          [agents.reader]\nmodel = 'other'\nsystem = 'Read.'\ntools = ['own.toml']\nlimits = { turns = 1 }\n\
+         [agents.longer]\nmodel = 'other'\nsystem = 'Read.'\ntools = ['own.toml']\nlimits = { turns = 2 }\n\
          [agents.writer]\nsystem = 'Write.'\n\
          [agents.none]\ntools = []\n";
     user(&scene, &text.replace("SYNTAX", syntax));
@@ -542,7 +543,7 @@ fn check_agents(syntax: &str, own: &str) {
         "1 turn - 0 calls",
     );
     check(&["--agent", "reader"], 1, "", one_reply);
-    let longer = ["--agent", "reader", "--max-turns", "2"];
+    let longer = ["--agent", "longer"];
     check(&longer, 0, "It is done.\n", "own  ok");
     // The value of an option replaces the value of the agent.
     let other = ["--agent", "reader", "--model", "plain"];
@@ -556,7 +557,8 @@ fn check_agents(syntax: &str, own: &str) {
     check(&none, 0, "\nIt is done.\n", "unknown tool `own`");
     let near = "error: unknown agent `raeder`; did you mean `reader`?\n";
     check(&["--agent", "raeder"], 2, "", near);
-    let all = "error: unknown agent `x`; the configuration has `none`, `reader`, `writer`\n";
+    let all =
+        "error: unknown agent `x`; the configuration has `longer`, `none`, `reader`, `writer`\n";
     check(&["--agent", "x"], 2, "", all);
     let ended = at_home(&scene, &["config", "--json"]);
     let limit = value(&ended, "agents.reader.limits.turns");

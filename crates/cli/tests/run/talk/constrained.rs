@@ -42,20 +42,15 @@ fn grammar(body: &Value) -> &str {
 }
 
 #[test]
-fn a_setting_or_an_option_adds_a_grammar() {
+fn a_setting_adds_a_grammar() {
     let read = || reply(&call("read", &[("name", "apples")]));
-    for (settings, options, is_constrained) in [
-        ("", &[][..], false),
-        ("", &["--constrain", "llama.cpp"], true),
-        ("constrain = 'llama.cpp'\n", &[], true),
-        (
-            "constrain = 'llama.cpp'\n",
-            &["--constrain", "never"],
-            false,
-        ),
+    for (settings, is_constrained) in [
+        ("", false),
+        ("constrain = 'llama.cpp'\n", true),
+        ("constrain = 'never'\n", false),
     ] {
         let scripts = vec![read(), reply("Done.")];
-        let (ended, bodies) = ask(&scene(&[]), settings, scripts, &[options]);
+        let (ended, bodies) = ask(&scene(&[]), settings, scripts, &[&[]]);
         assert_eq!(
             (ended.status, &*ended.stdout),
             (Some(0), "Done.\n"),
@@ -63,34 +58,26 @@ fn a_setting_or_an_option_adds_a_grammar() {
         );
         for body in &bodies {
             let has_tool = grammar(body).contains("read");
-            assert_eq!(has_tool, is_constrained, "{settings} {options:?}");
+            assert_eq!(has_tool, is_constrained, "{settings}");
         }
         assert_eq!(bodies.len(), 2);
     }
     let scripts = vec![models("llamacpp"), reply("Done.")];
-    let (ended, bodies) = ask(&scene(&[]), "", scripts, &[&["--constrain", "auto"]]);
+    let (ended, bodies) = ask(&scene(&[]), "constrain = 'auto'\n", scripts, &[&[]]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert!(!grammar(&bodies[0]).is_empty());
 }
 
 #[test]
-fn a_session_keeps_its_key_but_not_its_setting() {
-    let session = [
-        "--session",
-        "kept",
-        "--dialect",
-        "keyed",
-        "--constrain",
-        "llama.cpp",
-    ];
-    let resumed = ["--session", "kept"];
-    let constrained = ["--session", "kept", "--constrain", "llama.cpp"];
-    let scripts = vec![reply("One."), reply("Two."), reply("Three.")];
-    let questions = [&session[..], &resumed, &constrained];
-    let (ended, bodies) = ask(&scene(&[]), "", scripts, &questions);
+fn the_grammar_of_a_session_keeps_its_key() {
+    let session = ["--session", "kept", "--dialect", "keyed"];
+    let questions = [&session[..], &session[..2]];
+    let scripts = vec![reply("One."), reply("Two.")];
+    let setting = "constrain = 'llama.cpp'\n";
+    let (ended, bodies) = ask(&scene(&[]), setting, scripts, &questions);
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    assert!(!grammar(&bodies[0]).is_empty() && grammar(&bodies[1]).is_empty());
-    assert_eq!(grammar(&bodies[0]), grammar(&bodies[2]));
+    assert!(!grammar(&bodies[0]).is_empty());
+    assert_eq!(grammar(&bodies[0]), grammar(&bodies[1]));
 }
 
 #[test]
@@ -102,9 +89,9 @@ fn what_cannot_be_constrained_is_explained() {
     let reason = "no call of `fixed` can be part of a grammar: ";
     let (ended, bodies) = ask(
         &scene,
-        "",
+        "constrain = 'auto'\n",
         vec![models("vllm"), reply("Done.")],
-        &[&["--constrain", "auto"]],
+        &[&[]],
     );
     assert_eq!(
         (ended.status, &*ended.stdout),
@@ -133,8 +120,8 @@ fn what_cannot_be_constrained_is_explained() {
         assert!(ended.stderr.starts_with(&error), "{ended:?}");
     }
     // Without tools there is nothing to constrain.
-    let options = ["--constrain", "always", "--no-tools"];
-    let (ended, bodies) = ask(&scene, "", vec![reply("Done.")], &[&options]);
+    let always = "constrain = 'always'\n";
+    let (ended, bodies) = ask(&scene, always, vec![reply("Done.")], &[&["--no-tools"]]);
     assert_eq!(
         (ended.status, grammar(&bodies[0])),
         (Some(0), ""),
@@ -167,8 +154,7 @@ fn what_cannot_be_constrained_is_explained() {
     assert_eq!(ended.stderr.matches(reason).count(), 2, "{ended:?}");
 
     let scene = super::scene(&[]);
-    let options = ["--constrain", "always"];
-    let (ended, bodies) = ask(&scene, "", vec![models("library")], &[&options]);
+    let (ended, bodies) = ask(&scene, always, vec![models("library")], &[&[]]);
     assert_eq!((ended.status, bodies.len()), (Some(1), 0), "{ended:?}");
     let error = "names no engine that accepts a grammar; set `constrain` to the engine";
     assert!(ended.stderr.contains(error), "{ended:?}");

@@ -47,14 +47,13 @@ fn a_session_continues() {
     let wrong = ask(&["--session", "../notes", "--model", MODEL], 2);
     assert!(wrong.stderr.contains("invalid session name"), "{wrong:?}");
 
-    let sessions = |arguments: &[&str]| at_home(&scene, &[&["sessions"], arguments].concat());
-    let listed = sessions(&["list", "--json"]);
+    let listed = at_home(&scene, &["sessions", "--json"]);
     let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(listed["name"], "notes");
     assert_eq!(listed["turns"], 5);
     assert_eq!(listed["model"], MODEL);
     assert_eq!(listed["question"], "What?");
-    let shown = sessions(&["show", "notes"]);
+    let shown = at_home(&scene, &["show", "notes"]);
     let gone = "Tools that are no longer available: count, read, read_result, stay, wait, write";
     for part in ["I look into the notes.", "Apples.", "Pears.", "What?", gone] {
         assert!(
@@ -63,14 +62,24 @@ fn a_session_continues() {
             shown.stdout
         );
     }
-    let missing = sessions(&["remove", "notes", "nots"]);
-    assert_eq!(missing.status, Some(1));
-    assert!(
-        missing.stderr.contains("did you mean `notes`?"),
-        "{missing:?}"
-    );
-    assert_eq!(sessions(&["remove", "notes"]).status, Some(0));
-    assert_eq!(sessions(&["list", "--json"]).stdout, "");
+    for (name, message) in [
+        (
+            "nots",
+            "there is no file or session `nots`; did you mean `notes`?",
+        ),
+        ("x", "session `x`; `plaincall sessions` lists the sessions"),
+        ("./notes", "cannot read ./notes"),
+    ] {
+        let missing = at_home(&scene, &["show", name]);
+        assert_eq!(missing.status, Some(1));
+        assert!(missing.stderr.contains(message), "{missing:?}");
+    }
+    // A file precedes a session.
+    fs::write(scene.path("notes"), "no log").unwrap();
+    let file = at_home(&scene, &["show", "notes"]);
+    assert!(file.stderr.contains("cannot show notes"), "{file:?}");
+    fs::remove_file(listed["file"].as_str().unwrap()).unwrap();
+    assert_eq!(at_home(&scene, &["sessions", "--json"]).stdout, "");
 }
 
 #[test]
@@ -146,9 +155,6 @@ fn a_session_belongs_to_one_command() {
             .contains("`notes` is in use by another process"),
         "{second:?}"
     );
-    let removed = at_home(&scene, &["sessions", "remove", "notes"]);
-    assert_eq!(removed.status, Some(1), "{removed:?}");
-    assert!(removed.stderr.contains("`notes` is in use"), "{removed:?}");
     let pid = Pid::from_raw(i32::try_from(first.id()).unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
     assert_eq!(first.wait_with_output().unwrap().status.code(), Some(143));
@@ -160,7 +166,7 @@ fn a_session_belongs_to_one_command() {
 #[test]
 fn a_session_without_a_model_is_not_created() {
     let scene = scene(&["One.", "Two."]);
-    let listed = || at_home(&scene, &["sessions", "list"]).stdout;
+    let listed = || at_home(&scene, &["sessions"]).stdout;
     let ended = at_home(&scene, &["ask", "--session", "empty", "Go."]);
     assert_eq!(ended.status, Some(2), "{ended:?}");
     assert!(ended.stderr.contains("no model is set"), "{ended:?}");

@@ -308,7 +308,7 @@ fn problems_of_agents_are_shown_in_their_file() {
         (chain(&["a", "b", "c", "d"]), None),
     ] {
         user(&scene, &format!("model = 'replay:none.jsonl'\n{text}"));
-        let ended = at_home(&scene, &["sessions", "list"]);
+        let ended = at_home(&scene, &["sessions"]);
         match expected {
             Some((place, message)) => {
                 assert_eq!(ended.status, Some(2), "{text}: {ended:?}");
