@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plaincall_call::{
     Arguments, Untrusted,
-    few_shot::ShownCalls,
+    few_shot::{ShownCall, ShownCalls},
     untrusted::{Echo, EchoGuard},
 };
 use plaincall_plan::CallIndex;
@@ -31,7 +31,8 @@ pub(crate) struct UntrustedTexts {
     pub(crate) guard: SharedGuard,
     /// The reasons to hold a call that appears in a text, by the numbers of the texts in the guard.
     reasons: Vec<HeldReason>,
-    /// The calls of the examples that the model reads.
+    /// The calls of the examples that the model reads, as they were recorded, and which of their values it knows.
+    recorded_examples: Arc<[ShownCall]>,
     examples: ShownCalls,
     /// The number of texts that the model received, without results.
     text_count: u32,
@@ -50,6 +51,7 @@ impl UntrustedTexts {
                 guard.keep_at_most(policy.untrusted_limit),
             ))),
             reasons: Vec::new(),
+            recorded_examples: [].into(),
             examples: ShownCalls::default(),
             text_count: 0,
             pending_results: Vec::new(),
@@ -90,8 +92,12 @@ impl UntrustedTexts {
 }
 
 impl RunState {
+    /// Notes examples, unless they are the same as before: the model may know more of their values since.
     pub(super) fn observe_examples(&mut self, shown: ShownExamples) {
-        if let Some(untrusted) = &mut self.untrusted {
+        if let Some(untrusted) = &mut self.untrusted
+            && untrusted.recorded_examples != shown.calls
+        {
+            untrusted.recorded_examples = Arc::clone(&shown.calls);
             untrusted.examples = shown.calls.iter().cloned().collect();
             self.emit(RunEvent::Examples(shown));
         }
