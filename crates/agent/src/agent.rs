@@ -172,10 +172,6 @@ impl Agent {
         let mut shown = settings.shown_examples(&dialect)?;
         shown.calls.observe(&Untrusted::new(&*settings.system));
         let past = log.as_ref().map_or(&[][..], |(log, _)| log.history());
-        let known = past.iter().rev().find_map(|event| match event {
-            RunEvent::Examples(known) => Some(Arc::clone(&known.calls)),
-            _ => None,
-        });
         let calls: Arc<[ShownCall]> = shown.calls.unknown().cloned().collect();
         let (tools, submissions) = subagent::bound(settings, &dialect, past)?;
         let run = settings.run(tools).policy(settings.policy);
@@ -195,9 +191,7 @@ impl Agent {
             run = run.log(log).cancel_unfinished().note(noted.into());
         }
         let mut run = run.dialect(dialect.clone()).build()?;
-        if calls != known.unwrap_or_default() {
-            run.observe_examples(calls);
-        }
+        run.observe_examples(calls);
         let system = settings.system_message(&dialect)?;
         let mut talk = Conversation::new(Arc::clone(settings), run, dialect, system);
         talk.agent_loop.set_examples(&shown.messages);

@@ -111,9 +111,7 @@ impl DurableRun {
 
     /// Records the calls of examples. See [`Run::observe_examples`](crate::Run::observe_examples).
     pub fn observe_examples(&mut self, calls: Arc<[ShownCall]>, at: Duration) {
-        if self.received.detector.is_some() {
-            self.apply(RunEvent::Examples(ShownExamples { calls, at }), at);
-        }
+        self.apply(RunEvent::Examples(ShownExamples { calls, at }), at);
     }
 
     /// Records a message to the model. One of the user continues a run that a tool has finished.

@@ -37,7 +37,7 @@ pub struct Policy {
     #[serde(rename = "turn_timeout_ms", with = "milliseconds::optional")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_timeout: Option<Duration>,
-    /// The time limit for an answer of the gate; then the call is denied. Default: one hour.
+    /// The time limit for an answer of the gate; then the call is denied, at once if it is zero. Default: one hour.
     #[serde(rename = "gate_timeout_ms", with = "milliseconds")]
     pub gate_timeout: Duration,
     /// When calls of tools that write run.

@@ -147,14 +147,12 @@ impl Run {
         }
     }
 
-    /// Records the calls of the examples that the model reads as messages. They replace earlier ones. A call that equals one of
+    /// Records the calls of the examples that the model reads as messages. They replace other ones. A call that equals one of
     /// them is held as long as the conversation does not contain all its values: the messages of the user, the untrusted texts
     /// after this and the results count (`spec/prompt.md` 3.3).
     pub fn observe_examples(&mut self, calls: Arc<[ShownCall]>) {
-        if self.received.detector.is_some() {
-            let at = Duration::ZERO;
-            self.record(RunEvent::Examples(ShownExamples { calls, at }));
-        }
+        let at = Duration::ZERO;
+        self.record(RunEvent::Examples(ShownExamples { calls, at }));
     }
 
     /// Logs a message that the model receives, other than results, which are always logged. A message of the user continues a

@@ -506,35 +506,59 @@ impl RunState {
     fn admit(&mut self, admission: Admission) {
         let call = CallIndex::new(admission.call);
         let edited = admission.arguments.as_ref();
-        let edited = edited.map(|texts| self.edited(call, &texts.0));
+        let edited = edited.map(|texts| self.edited(call, &texts.0)).transpose();
         let Some(entry) = self.calls.get_mut(call.index()) else {
             return;
         };
         // Only the gate can approve a held call. The call may have been cancelled since.
         let may_admit = admission.by == AdmittedBy::Gate || entry.held.is_none();
-        if !may_admit || edited == Some(None) || self.plan.admit(call).is_err() {
-            return;
-        }
+        let edited = match edited {
+            Ok(edited) if may_admit && self.plan.admit(call).is_ok() => edited,
+            Ok(_) => return,
+            Err(reason) => {
+                let _ = self.plan.deny(call, reason);
+                return;
+            }
+        };
         if admission.always {
             self.always.insert(Arc::clone(&entry.name));
         }
-        if let Some(arguments) = edited.flatten() {
+        if let Some(arguments) = edited {
             let note = format!(
                 "a user edited the arguments; the call ran with {}",
                 arguments.to_value()
             );
             entry.note = Some(note.into());
-            entry.arguments = Some(Arc::new(arguments));
+            entry.arguments = Some(arguments);
         }
         self.set_timer(call, None);
         self.emit(RunEvent::Admitted(admission));
     }
 
     /// Returns edited arguments. A user edited them, so the limits of calls do not apply.
-    fn edited(&self, call: CallIndex, texts: &[(String, String)]) -> Option<Arguments> {
-        let bound = bind_pairs(&self.tool(call)?.spec, texts, &CallLimits::default());
-        let is_recorded = self.recorded.contains_key(&call.get());
-        bound.ok().or_else(|| is_recorded.then(|| unbound(texts)))
+    ///
+    /// # Errors
+    /// Returns the reason if they are invalid, or if a rule denies the call with them. No one can override this.
+    fn edited(
+        &self,
+        call: CallIndex,
+        texts: &[(String, String)],
+    ) -> Result<Arc<Arguments>, String> {
+        let Some(tool) = self.tool(call) else {
+            return Ok(unbound(texts).into());
+        };
+        match bind_pairs(&tool.spec, texts, &CallLimits::default()) {
+            Err(_) if self.recorded.contains_key(&call.get()) => Ok(unbound(texts).into()),
+            Err(problem) => Err(format!(
+                "the arguments were edited before the call ran, and are now invalid: {problem}"
+            )),
+            Ok(bound) => {
+                let bound = Arc::new(bound);
+                // The rules may have changed since the log was written, which counts when the call starts.
+                let denied = self.is_live.then(|| self.denied_by_rule(call, &bound));
+                denied.flatten().map_or(Ok(bound), Err)
+            }
+        }
     }
 
     fn back_off(&mut self, back_off: BackOff) {

@@ -4,7 +4,7 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
-use plaincall_prompt::few_shot::{FewShot, FewShotExample, few_shot};
+use plaincall_prompt::few_shot::{FewShot, FewShotExample, ShownCall, few_shot};
 use plaincall_reply::{Document, Untrusted, bind};
 use plaincall_syntax::Dialect;
 use plaincall_tool::{Arguments, CallExample, Parameter, ParameterKind, ToolSpec};
@@ -218,6 +218,11 @@ fn values_of_other_kinds() {
     assert!(calls.is_copied("weather", &arguments("東京", Some(3))));
     calls.observe(&Untrusted::new("今日の東京の天気は？ 13 31"));
     assert!(calls.is_copied("weather", &arguments("東京", Some(3))));
+    // A log has the values that are missing.
+    let recorded: Vec<_> = calls.unknown().cloned().collect();
+    let lines = serde_json::to_string(&recorded).unwrap();
+    let read: Vec<ShownCall> = serde_json::from_str(&lines).unwrap();
+    assert_eq!(read, recorded, "{lines}");
     calls.observe(&Untrusted::new("3日"));
     assert!(!calls.is_copied("weather", &arguments("東京", Some(3))));
 }

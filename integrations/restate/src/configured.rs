@@ -74,8 +74,15 @@ fn unsupported(settings: &Settings) -> Vec<String> {
         set != default
     };
     let mut keys: Vec<&str> = UNSUPPORTED.iter().copied().filter(is_set).collect();
-    if settings.limits.on_no_tool_call.is_some() {
-        keys.push("limits.on_no_tool_call");
+    for (key, is_set) in [
+        (
+            "limits.on_no_tool_call",
+            settings.limits.on_no_tool_call.is_some(),
+        ),
+        // A person may take a week for an approval.
+        ("limits.time", settings.limits.time.is_some()),
+    ] {
+        keys.extend(is_set.then_some(key));
     }
     keys.iter().map(|key| format!("`{key}`")).collect()
 }

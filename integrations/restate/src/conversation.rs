@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plaincall::durable::{DurableRun, Step};
 use plaincall::{
-    AllowAll, BoxError, CallResult, Decision, Effect, Gate as _, ReadOnly, Request, RunEvent, Stop,
+    AllowAll, BoxError, CallResult, Decision, Effect, Gate as _, ReadOnly, Request, Stop,
 };
 use plaincall_agent::Finish;
 use plaincall_agent::agent_loop::{AgentLoop, ReadReply, Turned};
@@ -204,12 +204,29 @@ enum Woken {
     Called(u32, Result<Json<CallResponse>, TerminalError>),
     /// A person answered the question with this number.
     Answered(u32, Result<Vec<u8>, TerminalError>),
-    /// The question with this number got no answer until a time in milliseconds since 1970 (UTC).
-    Unanswered { number: u32, until: u64 },
+    /// The question with this number got no answer.
+    Unanswered(u32, Limit),
     /// The delay before a retry is over.
     RetryDue(u32, Duration),
-    /// The turn reached its time limit, at such a time.
-    TurnTimedOut { until: u64 },
+    /// The turn reached its time limit.
+    TurnTimedOut(Limit),
+}
+
+/// The end of a time limit.
+#[derive(Clone, Copy)]
+struct Limit {
+    /// In milliseconds since 1970 (UTC).
+    until: u64,
+    /// How far the clock of the server is ahead of that of this worker, as far as this limit has shown. Another worker may
+    /// continue the conversation, so it does not count for later limits.
+    ahead: Duration,
+}
+
+impl Limit {
+    fn new(until: u64) -> Self {
+        let ahead = Duration::ZERO;
+        Self { until, ahead }
+    }
 }
 
 type Pinned<'c> = Pin<Box<dyn DurableFuture<Output = Woken> + Send + 'c>>;
@@ -232,8 +249,6 @@ pub(crate) struct Invocation<'c> {
     results: Vec<CallResult>,
     /// The running calls, if the turn has a time limit.
     running: BTreeMap<u32, InvocationHandle>,
-    /// How far the clock of the server is ahead of that of this worker, as far as is known.
-    ahead: Duration,
 }
 
 /// What an invocation journals first.
@@ -287,14 +302,7 @@ impl<'c> Invocation<'c> {
         }
         // Those of an invocation that was killed.
         record::close_questions(context, &stored);
-        let known = events.iter().rev().find_map(|event| match event {
-            RunEvent::Examples(known) => Some(Arc::clone(&known.calls)),
-            _ => None,
-        });
-        let examples = worker.shown_calls();
-        if examples != known.unwrap_or_default() {
-            run.observe_examples(examples, run.at());
-        }
+        run.observe_examples(worker.shown_calls(), run.at());
         // Those that end a reply whose invocation was killed. The model reads their results too.
         let new = run.take_events();
         let mut agent_loop = worker.agent_loop();
@@ -315,7 +323,6 @@ impl<'c> Invocation<'c> {
             questions: Vec::new(),
             results: Vec::new(),
             running: BTreeMap::new(),
-            ahead: Duration::ZERO,
             run,
         })
     }
@@ -330,7 +337,7 @@ impl<'c> Invocation<'c> {
         let limit = self.run.policy().turn_timeout;
         let until = limit.map_or(u64::MAX, |limit| after(reply.unix_ms, limit));
         if let Some(limit) = limit {
-            waiting.push(self.sleep(limit, Woken::TurnTimedOut { until }));
+            waiting.push(self.sleep(limit, Woken::TurnTimedOut(Limit::new(until))));
         }
         let at = self.run.since_start(reply.unix_ms);
         let items = self
@@ -490,7 +497,7 @@ impl<'c> Invocation<'c> {
         let now = self.now().await;
         let asked = now.as_ref().copied().unwrap_or_default();
         let until = after(asked, limit);
-        waiting.push(self.sleep(limit, Woken::Unanswered { number, until }));
+        waiting.push(self.sleep(limit, Woken::Unanswered(number, Limit::new(until))));
         let question = Question::new(number, request, kind, [asked, until], awakeable);
         context.set(&record::question(number), Json(question.clone()));
         open_questions::add(context, &question);
@@ -526,21 +533,20 @@ impl<'c> Invocation<'c> {
                 });
                 self.answer(number, answer, self.run.at());
             }
-            Woken::Unanswered { number, until } => {
-                if self.open(number).is_none() {
-                    // Its sleep continues.
-                } else if let Some(rest) = self.rest(until).await? {
-                    waiting.push(self.sleep(rest, Woken::Unanswered { number, until }));
-                } else {
-                    self.end_question(number, until).await?;
-                }
-            }
-            Woken::RetryDue(call, due) => self.run.retry(call, due),
-            Woken::TurnTimedOut { until } => match self.rest(until).await? {
+            // Its sleep continues when it is closed.
+            Woken::Unanswered(number, _) if self.open(number).is_none() => {}
+            Woken::Unanswered(number, mut limit) => match self.rest(&mut limit).await? {
                 Some(rest) => {
-                    waiting.push(self.sleep(rest, Woken::TurnTimedOut { until }));
+                    waiting.push(self.sleep(rest, Woken::Unanswered(number, limit)));
                 }
-                None => self.run.time_out(self.run.since_start(until)),
+                None => self.end_question(number, limit.until).await?,
+            },
+            Woken::RetryDue(call, due) => self.run.retry(call, due),
+            Woken::TurnTimedOut(mut limit) => match self.rest(&mut limit).await? {
+                Some(rest) => {
+                    waiting.push(self.sleep(rest, Woken::TurnTimedOut(limit)));
+                }
+                None => self.run.time_out(self.run.since_start(limit.until)),
             },
         }
         Ok(())
@@ -560,21 +566,19 @@ impl<'c> Invocation<'c> {
         }
     }
 
-    /// Waits for a time and then for as long as the clock of the server is ahead: the server gets the time of the end, and
-    /// compares it with its own clock.
+    /// Waits for a time. The server gets the time of the end by the clock of this worker, and compares it with its own clock.
     fn sleep(&self, time: Duration, then: Woken) -> Pinned<'c> {
-        let slept = self.context.sleep(time.saturating_add(self.ahead));
-        Box::pin(slept.map(move |_| then))
+        Box::pin(self.context.sleep(time).map(move |_| then))
     }
 
-    /// Returns the time that is left, by the clock of this worker, when the server has waited until then.
-    async fn rest(&mut self, until: u64) -> Result<Option<Duration>, TerminalError> {
-        let rest = Duration::from_millis(until.saturating_sub(self.now().await?));
+    /// Returns for how long the server must wait again, if the time is not over by the clock of this worker when it has waited.
+    async fn rest(&self, limit: &mut Limit) -> Result<Option<Duration>, TerminalError> {
+        let rest = Duration::from_millis(limit.until.saturating_sub(self.now().await?));
         if rest < SAME {
             return Ok(None);
         }
-        self.ahead += rest.max(AHEAD);
-        Ok(Some(rest))
+        limit.ahead += rest.max(AHEAD);
+        Ok(Some(rest.saturating_add(limit.ahead)))
     }
 
     /// Returns the time in milliseconds since 1970 (UTC), from the journal.

@@ -1,6 +1,8 @@
 //! The state of a conversation: its record, as the lines of a log, and its open questions. State is read and written by key, so
 //! a long record is stored in parts.
 
+use std::mem::take;
+
 use plaincall::RunEvent;
 use plaincall::log::{LineEncoder, read_log};
 use restate_sdk::prelude::*;
@@ -16,11 +18,9 @@ pub(crate) const QUESTIONS: &str = "questions";
 /// The beginnings of the state keys of the parts of the record, and of the open questions. A number follows.
 const PART: &str = "record ";
 const QUESTION: &str = "question ";
-/// The number of events, and the size of their lines in bytes, after which a part is complete and written.
+/// The number of events, and the size of their lines in bytes, after which a part is stored.
 const EVENTS: u32 = 250;
 const BYTES: usize = 4 << 20;
-/// The size in bytes below which a part that was written early is written again with what follows.
-const SMALL: usize = 16 << 10;
 /// The longest record in one response, in bytes. Restate accepts values of 32 MiB.
 const LONGEST_RESPONSE: usize = 24 << 20;
 
@@ -111,13 +111,12 @@ pub(crate) async fn lines(
     })
 }
 
-/// The lines of the last part.
+/// The lines that are not stored yet. What is stored is not written again, because the journal would have it twice.
 pub(crate) struct Record {
     part: u32,
     encoder: LineEncoder,
     lines: Vec<u8>,
     events: u32,
-    is_stored: bool,
 }
 
 impl Record {
@@ -128,7 +127,6 @@ impl Record {
             encoder: LineEncoder::from_number(events as u64),
             lines: Vec::new(),
             events: 0,
-            is_stored: true,
         }
     }
 
@@ -137,23 +135,19 @@ impl Record {
         for event in events {
             self.lines.extend(self.encoder.next_line(&event).as_bytes());
             self.events += 1;
-            self.is_stored = false;
             if self.events >= EVENTS || self.lines.len() >= BYTES {
-                self.store(context, 0);
+                self.store(context);
             }
         }
-        if now && !self.is_stored {
-            self.store(context, SMALL);
+        if now {
+            self.store(context);
         }
     }
 
-    /// Stores the part. If it has at least so many bytes, it is complete.
-    fn store(&mut self, context: &ObjectContext<'_>, complete: usize) {
-        context.set(&format!("{PART}{}", self.part), self.lines.clone());
-        self.is_stored = true;
-        if self.lines.len() >= complete {
+    fn store(&mut self, context: &ObjectContext<'_>) {
+        if self.events > 0 {
+            context.set(&format!("{PART}{}", self.part), take(&mut self.lines));
             self.part += 1;
-            self.lines.clear();
             self.events = 0;
         }
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures_util::stream;
 use http_body_util::{BodyExt as _, Either, Empty, Full, StreamBody};
 use hyper::body::{Body, Bytes, Incoming};
+use hyper::rt::Executor;
 use hyper::server::conn::http2;
 use hyper::service::{Service as _, service_fn};
 use hyper::{Request, Response};
@@ -23,7 +24,8 @@ use restate_sdk::hyper::HyperEndpoint;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 /// The most invocations of one connection at a time. The server opens a new connection after 128.
 const STREAMS: u32 = 256;
@@ -38,7 +40,7 @@ const OTHER: Duration = Duration::from_secs(5);
 const DEFINITIONS: &str = "/definitions";
 
 /// Serves the endpoint of a worker with these definitions until `shutdown` completes. Then it waits for invocations in progress,
-/// but not longer than `patience`.
+/// but not longer than `patience`, and ends the others.
 pub(crate) async fn serve(
     endpoint: Endpoint,
     definitions: String,
@@ -47,7 +49,10 @@ pub(crate) async fn serve(
     patience: Duration,
 ) {
     let served = Arc::new((HyperEndpoint::new(endpoint), definitions));
-    let mut http = http2::Builder::new(TokioExecutor::new());
+    let tasks = Tasks::default();
+    // Also if this future is dropped.
+    let _end = tasks.end.clone().drop_guard();
+    let mut http = http2::Builder::new(tasks.clone());
     http.max_concurrent_streams(STREAMS)
         .initial_stream_window_size(UNREAD)
         .initial_connection_window_size(STREAMS * UNREAD);
@@ -79,9 +84,27 @@ pub(crate) async fn serve(
         });
         let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
         // A connection that fails ends its invocations, which the server starts again.
-        tokio::spawn(async move { connection.await.ok() });
+        tasks.execute(connection);
     }
     let _ = timeout(patience, graceful.shutdown()).await;
+    tasks.end.cancel();
+    tasks.all.close();
+    tasks.all.wait().await;
+}
+
+/// The tasks of all connections.
+#[derive(Clone, Default)]
+struct Tasks {
+    all: TaskTracker,
+    end: CancellationToken,
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Tasks {
+    fn execute(&self, task: F) {
+        let end = self.end.clone();
+        self.all
+            .spawn(async move { end.run_until_cancelled(task).await });
+    }
 }
 
 /// Returns the checksum of the definitions of the worker at an address, if there is one.

@@ -50,10 +50,13 @@ struct Inner {
     model: Option<Arc<dyn Model>>,
     /// The grammar of its replies, if it constrains them.
     grammar: Option<Arc<Grammar>>,
-    /// The instructions and the tools, and the texts after them.
+    /// The instructions and the tools, the texts after them, and both together.
     taught: String,
     texts: String,
+    system: String,
     examples: FewShot,
+    /// The calls of the examples whose values the system prompt does not contain.
+    shown_calls: Arc<[ShownCall]>,
     limits: AgentLimits,
     release: Option<String>,
     approves_all: bool,
@@ -93,7 +96,9 @@ impl Worker {
             grammar: None,
             taught,
             texts: String::new(),
+            system: String::new(),
             examples: FewShot::default(),
+            shown_calls: [].into(),
             limits: AgentLimits::default(),
             release: None,
             approves_all: false,
@@ -106,8 +111,12 @@ impl Worker {
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
         change(&mut inner);
+        inner.system = format!("{}{}", inner.taught, inner.texts);
+        let mut calls = inner.examples.calls.clone();
+        calls.observe(&Untrusted::new(&*inner.system));
+        inner.shown_calls = calls.unknown().cloned().collect();
         let model = inner.model.as_ref().map(Model::name);
-        let texts = (&inner.taught, &inner.texts, &inner.examples.messages);
+        let texts = (&inner.system, &inner.examples.messages);
         let others = (model, texts, inner.limits, inner.approves_all);
         inner.definitions = Definitions::of(&inner.settings, inner.release.as_deref(), others);
         Self(Arc::new(inner))
@@ -288,26 +297,19 @@ impl Worker {
     /// Returns the agent loop of a new conversation.
     pub(crate) fn agent_loop(&self) -> AgentLoop {
         let (tools, dialect) = (self.settings().tools().clone(), self.dialect().clone());
-        let mut agent_loop = AgentLoop::new(tools, dialect, self.system(), self.0.limits);
+        let mut agent_loop = AgentLoop::new(tools, dialect, self.0.system.clone(), self.0.limits);
         agent_loop.set_examples(&self.0.examples.messages);
         agent_loop
     }
 
-    /// Returns the calls of the examples whose values the system prompt does not contain.
     pub(crate) fn shown_calls(&self) -> Arc<[ShownCall]> {
-        let mut calls = self.0.examples.calls.clone();
-        calls.observe(&Untrusted::new(self.system()));
-        calls.unknown().cloned().collect()
+        Arc::clone(&self.0.shown_calls)
     }
 
     /// Returns a request with the grammar of the tools, if the model constrains its replies.
     pub(crate) fn constrained(&self, mut request: ModelRequest) -> ModelRequest {
         request.grammar.clone_from(&self.0.grammar);
         request
-    }
-
-    fn system(&self) -> String {
-        format!("{}{}", self.0.taught, self.0.texts)
     }
 
     pub(crate) fn approves_all(&self) -> bool {

@@ -1,45 +1,15 @@
 //! Workers whose clocks are wrong.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use plaincall::Status::Ok;
 use plaincall_restate::QuestionKind;
 use serde_json::json;
 
 use crate::setting::{Killed, Setting, put, started, statuses, wait};
-
-/// Adds `CLOCK_OFFSET` seconds to the time of day of a program.
-const SHIM: &str = r#"
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <time.h>
-int clock_gettime(clockid_t clock, struct timespec *now) {
-    static int (*real)(clockid_t, struct timespec *);
-    if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
-    int end = real(clock, now);
-    const char *offset = getenv("CLOCK_OFFSET");
-    if (clock == CLOCK_REALTIME && offset) now->tv_sec += atol(offset);
-    return end;
-}
-"#;
-
-/// Builds the shim.
-fn shim(directory: &Path) -> PathBuf {
-    let (source, library) = (directory.join("shim.c"), directory.join("shim.so"));
-    std::fs::write(&source, SHIM).unwrap();
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-shared", "-fPIC", "-o"])
-        .args([&library, &source]);
-    assert!(compiler.arg("-ldl").status().unwrap().success());
-    library
-}
+use crate::workers::shim;
 
 /// Replaces the worker by those with these offsets, in seconds, at one address.
 fn replace_workers(setting: &mut Setting, offsets: &[i32], options: &[&str]) -> Vec<Killed> {
-    let shim = shim(setting.directory.path());
+    let shim = shim(setting.directory.path()).unwrap();
     setting.program.kill().unwrap();
     setting.program.wait().unwrap();
     let one = |offset: &i32| {

@@ -2,12 +2,17 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use plaincall_restate::Worker;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
+use crate::server::PATIENCE;
 use crate::tools::Change;
 
 /// What a client of HTTP/2 sends first, with empty settings.
@@ -73,6 +78,38 @@ async fn small_parts_of_a_response_are_sent_at_once() {
     let accepted = socket_to(client.local_addr().unwrap());
     assert!(accepted.nodelay().unwrap());
     serving.abort();
+}
+
+/// A server that keeps its connection open keeps no task alive, also if the worker is dropped.
+#[tokio::test]
+async fn every_task_ends_with_the_worker() {
+    for is_dropped in [false, true] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let settings = crate::workers::settings(Path::new("."), Change::None);
+        let worker = Worker::new(settings).unwrap();
+        let worker = worker.shutdown_timeout(Duration::from_millis(200));
+        let (end, ended) = oneshot::channel();
+        let serving = tokio::spawn(async move {
+            worker.serve(listener, async { drop(ended.await) }).await;
+        });
+        let mut client = TcpStream::connect(address).await.unwrap();
+        client.write_all(PREFACE).await.unwrap();
+        client.read_u8().await.unwrap();
+        if is_dropped {
+            serving.abort();
+        } else {
+            end.send(()).unwrap();
+        }
+        assert_eq!(serving.await.is_ok(), !is_dropped);
+        let mut rest = Vec::new();
+        timeout(PATIENCE, client.read_to_end(&mut rest))
+            .await
+            .unwrap()
+            .ok();
+        let tasks = Handle::current().metrics();
+        assert!(is_dropped || tasks.num_alive_tasks() == 0);
+    }
 }
 
 /// Returns the socket of this process that is connected to an address.

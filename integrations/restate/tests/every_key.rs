@@ -82,6 +82,7 @@ fn unsupported_keys_are_refused() {
             "`limits.on_no_tool_call`",
             "[limits]\non_no_tool_call = 'remind'\n",
         ),
+        ("`limits.time`", "[limits]\ntime = '10m'\n"),
         ("`builtin`", "[builtin]\ndirectory = '.'\n"),
     ] {
         let tables = format!("{model}{tables}");

@@ -1,14 +1,20 @@
 //! What the server keeps of a conversation.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use plaincall::Status::{Ok, Rejected};
 use plaincall_restate::QuestionKind;
+use plaincall_testkit::cases::cases;
 use serde_json::json;
 use tokio::time::sleep;
 
 use crate::server::{Api, PATIENCE};
 use crate::setting::{Setting, TOOLS, changed, put, statuses};
+
+/// The number of writes in a long reply.
+const WRITES: usize = 300;
 
 /// Returns how many rows of the journals of conversations and answers the server has, and how many invocations.
 async fn kept(api: &Api) -> (u64, u64) {
@@ -42,10 +48,12 @@ async fn reading_keeps_nothing_and_replies_keep_their_results() {
     }
     let (status, _) = api.call("talk", "run", &reply).await;
     assert_eq!(status, 200);
-    for number in 0..250 {
+    let before = disk_use(setting.directory.path());
+    for number in cases("RESTATE_READS", 250) {
         api.get("talk", "status").await.unwrap();
         if number % 50 == 0 {
-            api.get("talk", "record").await.unwrap();
+            let record = api.get("talk", "record").await.unwrap();
+            assert!(record.len() > 22_000_000);
             api.call("talk", "record_part", &json!({ "part": 0 })).await;
             let late = json!({ "question": 0, "answer": "allow" });
             assert_eq!(api.call("talk", "answer", &late).await.0, 404);
@@ -61,6 +69,48 @@ async fn reading_keeps_nothing_and_replies_keep_their_results() {
         assert!(Instant::now() < until, "{kept:?}");
         sleep(Duration::from_millis(100)).await;
     }
+    let grown = disk_use(setting.directory.path()).saturating_sub(before);
+    println!("restate reads: the disk use grew by {grown} bytes");
+    assert!(grown < 100_000_000, "{grown} bytes");
+}
+
+/// Returns the size of all files of a directory in bytes.
+fn disk_use(directory: &Path) -> u64 {
+    let output = Command::new("du").arg("-sk").arg(directory).output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    let kilobytes: u64 = text.split_whitespace().next().unwrap().parse().unwrap();
+    kilobytes << 10
+}
+
+/// Each storing of the record has only what is new.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn a_long_reply_does_not_journal_its_record_again_and_again() {
+    let more = "\n[tools.last]\ndescription = 'Ends.'\nparameters = {}\ncommand = ['true']\neffect = 'write'\n[[rules]]\ntools = 'put'\nverdict = 'allow'\n";
+    let setting = Setting::of(&format!("{TOOLS}{more}")).await;
+    let api = setting.api();
+    let mut reply: String = (0..WRITES)
+        .map(|number| put(&format!("p{number}"), &format!("line {number}")))
+        .collect();
+    reply.push_str("!!!GADGET_START:last\n!!!GADGET_END\n");
+    let id = api.send("talk", "run", &json!({ "reply": reply })).await;
+    setting
+        .until("all writes", |setting| {
+            setting.written().lines().count() == WRITES
+        })
+        .await;
+    let query = format!(
+        "SELECT sum(raw_length) AS bytes FROM sys_journal WHERE id = '{id}' AND entry_type LIKE '%SetState%'"
+    );
+    let rows = api.query(&query).await;
+    let stored = rows[0]["bytes"].as_u64().unwrap();
+    setting
+        .answer_when_asked("talk", json!({ "question": 0, "answer": "allow" }))
+        .await;
+    assert_eq!(setting.finished(&id).await.results.len(), WRITES + 1);
+    let record = api.get("talk", "record").await.unwrap().len() as u64;
+    println!("{WRITES} writes: a record of {record} bytes, stored as {stored} bytes");
+    assert!(stored < 3 * record, "{stored} bytes for {record}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,5 @@
-//! Random conversations on three workers, while workers and the server are killed at random moments.
+//! Random conversations on three workers of each of two versions, whose clocks differ by minutes, while workers and the server are
+//! killed at random moments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,12 +18,14 @@ use tokio::time::sleep;
 use crate::graphs::{Graph, Outcome};
 use crate::server::{Api, Server, free_port};
 use crate::tools::{self, Change, Start};
-use crate::workers::Workers;
+use crate::workers::{self, Workers};
 
 /// How many conversations there are at the same time.
 const AT_ONCE: usize = 32;
-/// The time limit for one conversation.
-const LONGEST: Duration = Duration::from_mins(2);
+/// The time limit for one conversation. Delays take longer on a worker whose clock is ahead.
+const LONGEST: Duration = Duration::from_mins(5);
+/// The number of conversations that are started with one version before the other one follows.
+const SAME_VERSION: u64 = 16;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
@@ -32,9 +35,12 @@ async fn no_conversation_is_lost_and_no_write_starts_twice() {
     std::fs::create_dir_all(&effects).unwrap();
     std::fs::create_dir_all(&alone).unwrap();
     let server = Server::start(directory.path()).await;
-    let workers = Workers::start(3, free_port(), &effects, Change::None);
+    let shim = workers::shim(directory.path());
+    let workers = [Change::None, Change::Version]
+        .map(|change| Workers::with_shim(shim.clone(), 3, free_port(), &effects, change));
+    let ports = workers.each_ref().map(|workers| workers.port);
     let api = server.api.clone();
-    api.register(workers.port).await;
+    api.register(ports[1]).await;
 
     let begun = Instant::now();
     let kills = Arc::new(Kills::default());
@@ -52,6 +58,11 @@ async fn no_conversation_is_lost_and_no_write_starts_twice() {
         while playing.len() < AT_ONCE && needs_more(next, recoveries) {
             let seed = next;
             next += 1;
+            // New conversations go to the workers that were registered last.
+            if seed.is_multiple_of(SAME_VERSION) {
+                let version = seed / SAME_VERSION % 2;
+                api.register(ports[usize::from(version == 1)]).await;
+            }
             let graph = Graph { seed };
             let message = json!({ "message": graph.message() });
             let id = api.send(&key(seed), "ask", &message).await;
@@ -94,7 +105,7 @@ async fn no_conversation_is_lost_and_no_write_starts_twice() {
     let count = next - seeds.start;
     let [worker_kills, server_kills] = kills.counts();
     println!(
-        "restate kills: {count} conversations with {calls} calls on three workers in {seconds} s; {worker_kills} kills of a worker, {server_kills} of the server; {} writes started, {many} of them twice; {recoveries} interrupted writes got an answer",
+        "restate kills: {count} conversations with {calls} calls on three workers of each version in {seconds} s; {worker_kills} kills of a worker, {server_kills} of the server; {} writes started, {many} of them twice; {recoveries} interrupted writes got an answer",
         writes.len()
     );
     assert!(has_all(recoveries), "too few kills or interrupted writes");
@@ -175,7 +186,11 @@ impl Kills {
 }
 
 /// Kills workers and, each eighth time, the server at random moments, and starts them again, until it is over. Returns them.
-async fn kill(mut server: Server, mut workers: Workers, kills: Arc<Kills>) -> (Server, Workers) {
+async fn kill(
+    mut server: Server,
+    mut versions: [Workers; 2],
+    kills: Arc<Kills>,
+) -> (Server, [Workers; 2]) {
     let random = &mut Random::new(std::process::id().into());
     while !kills.are_over.load(Ordering::Relaxed) {
         sleep(moment(random, 800)).await;
@@ -186,6 +201,7 @@ async fn kill(mut server: Server, mut workers: Workers, kills: Arc<Kills>) -> (S
             server.start_again();
             server.api.wait().await;
         } else {
+            let workers = &mut versions[random.below(2)];
             let number = random.below(workers.count());
             workers.kill(number);
             kills.workers.fetch_add(1, Ordering::Relaxed);
@@ -193,7 +209,7 @@ async fn kill(mut server: Server, mut workers: Workers, kills: Arc<Kills>) -> (S
             workers.start_again(number);
         }
     }
-    (server, workers)
+    (server, versions)
 }
 
 fn moment(random: &mut Random, most: usize) -> Duration {

@@ -143,9 +143,7 @@ async fn conversations_end_on_the_workers_that_they_were_started_with() {
 #[ignore = "needs a Restate server: cargo xtask restate"]
 async fn a_shutdown_waits_for_tools() {
     let tools = changed(TOOLS, r#"; echo \"$PLAIN"#, r#"; sleep 15; echo \"$PLAIN"#);
-    let mut setting = Setting::of(&tools).await;
-    setting.restart_program(&["--yes"]);
-    setting.api().register(setting.port).await;
+    let mut setting = Setting::with_options(&tools, &["--yes"]).await;
     let body = json!({ "reply": put("a", "one") });
     let id = setting.api().send("talk", "run", &body).await;
     setting
@@ -269,14 +267,8 @@ async fn the_model_reads_the_reply_and_the_results_of_a_killed_invocation() {
         r#"; echo \"$PLAIN"#,
         r#"; until [ -e go ]; do sleep 0.05; done; echo \"$PLAIN"#,
     );
-    let mut setting = Setting::of(&tools).await;
-    let url = model.url();
-    let table = format!("[models.any]\nurl = '{url}'");
-    let model_options = configured(setting.directory.path(), &table, "any");
-    let mut options = vec!["--yes"];
-    options.extend(model_options.iter().map(String::as_str));
-    setting.restart_program(&options);
-    setting.api().register(setting.port).await;
+    let table = format!("[models.any]\nurl = '{}'", model.url());
+    let setting = Setting::with_model(&tools, &table, &["--yes"]).await;
     let question = json!({ "message": "Order it." });
     let id = setting.api().send("talk", "ask", &question).await;
     setting
@@ -314,9 +306,7 @@ async fn calls_after_a_killed_invocation_have_other_keys() {
         r#"echo \"$1\" >> written;"#,
         "echo $PLAINCALL_IDEMPOTENCY_KEY >> written; until [ -e go ]; do sleep 0.05; done;",
     );
-    let mut setting = Setting::of(&tools).await;
-    setting.restart_program(&["--yes"]);
-    setting.api().register(setting.port).await;
+    let setting = Setting::with_options(&tools, &["--yes"]).await;
     let id = setting
         .api()
         .send("talk", "run", &json!({ "reply": put("a", "one") }))

@@ -59,11 +59,27 @@ impl Setting {
     }
 
     pub(crate) async fn of(tools: &str) -> Self {
+        Self::with(tools, None, &[]).await
+    }
+
+    pub(crate) async fn with_options(tools: &str, options: &[&str]) -> Self {
+        Self::with(tools, None, options).await
+    }
+
+    /// Starts the program with the tables of a configuration and its model `any`.
+    pub(crate) async fn with_model(tools: &str, tables: &str, options: &[&str]) -> Self {
+        Self::with(tools, Some(tables), options).await
+    }
+
+    async fn with(tools: &str, tables: Option<&str>, options: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("tools.toml"), tools).unwrap();
         let server = Server::start(directory.path()).await;
         let port = free_port();
-        let program = program(directory.path(), port, &[]);
+        let model = tables.map(|tables| configured(directory.path(), tables, "any"));
+        let mut options = options.to_vec();
+        options.extend(model.iter().flatten().map(String::as_str));
+        let program = program(directory.path(), port, &options);
         server.api.register(port).await;
         Self {
             directory,

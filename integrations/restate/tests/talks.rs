@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::server::{PATIENCE, Server, dependent, free_port};
-use crate::setting::{Killed, Setting, changed, configured, put, statuses, wait};
+use crate::setting::{Killed, Setting, TOOLS, changed, configured, put, statuses, wait};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
@@ -401,11 +401,8 @@ async fn the_status_shows_a_failing_model_and_a_request_to_it_is_cancelled() {
     let down = json!({ "error": { "message": "out of memory" } });
     let silent = Script::nothing(Then::Stall);
     let model = ModelServer::start(vec![Script::json(503, &down), silent]).await;
-    let mut setting = Setting::new("").await;
     let table = format!("[models.any]\nurl = '{}'", model.url());
-    let options = configured(setting.directory.path(), &table, "any");
-    setting.restart_program(&options.each_ref().map(String::as_str));
-    setting.api().register(setting.port).await;
+    let setting = Setting::with_model(TOOLS, &table, &[]).await;
     let message = json!({ "message": "Hello?" });
     let id = setting.api().send("talk", "ask", &message).await;
     let until = Instant::now() + PATIENCE;
@@ -427,7 +424,6 @@ async fn the_status_shows_a_failing_model_and_a_request_to_it_is_cancelled() {
     assert_eq!(setting.problem("talk").await, None);
 }
 
-/// Half an answer is none, and a call that fails again and again ends a question.
 /// The server suspends what is silent for longer, but no request to a model.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
@@ -435,18 +431,15 @@ async fn a_silent_model_does_not_suspend_its_conversation() {
     let mut slow = Script::stream(&["Hello."], "stop");
     slow.head.as_mut().unwrap().after = Duration::from_secs(4);
     let model = ModelServer::start(vec![slow]).await;
-    let mut setting = Setting::new("").await;
     let table = format!("[models.any]\nurl = '{}'", model.url());
-    let options = configured(setting.directory.path(), &table, "any");
-    setting.restart_program(&options.each_ref().map(String::as_str));
-    setting.api().register(setting.port).await;
+    let setting = Setting::with_model(TOOLS, &table, &[]).await;
     let message = json!({ "message": "Hello?" });
     let (status, text) = setting.api().call("talk", "ask", &message).await;
     assert!(status == 200 && text.contains("Hello."), "{status} {text}");
     assert_eq!(model.seen().requests.len(), 1);
 }
 
-/// The agent loop of `plaincall ask`.
+/// The agent loop of `plaincall ask`: half an answer is none, and a call that fails again and again ends a question.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
 async fn replies_are_repaired_and_limited_as_in_ask() {
@@ -465,15 +458,12 @@ async fn replies_are_repaired_and_limited_as_in_ask() {
     ];
     let scripts = replies.map(|(text, reason)| Script::stream(&[text], reason));
     let model = ModelServer::start(scripts.into()).await;
-    let mut setting = Setting::new("").await;
     let table = format!(
         "system = 'Be brief.'\n[limits]\nreminders = 1\n[models.any]\nurl = '{}'\nfew_shot = 1\n\
          [[models.any.examples]]\nquestion = 'Hi!'\nanswer = 'Good morning!'",
         model.url()
     );
-    let options = configured(setting.directory.path(), &table, "any");
-    setting.restart_program(&options.each_ref().map(String::as_str));
-    setting.api().register(setting.port).await;
+    let setting = Setting::with_model(TOOLS, &table, &[]).await;
     for (key, expected) in [
         (
             "half",

@@ -1,8 +1,10 @@
 //! Workers as processes of their own, so that they can be killed.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use plaincall::Policy;
 use plaincall::durable::DurableSettings;
 use plaincall_restate::Worker;
 use tokio::net::TcpSocket;
@@ -14,9 +16,47 @@ const PORT: &str = "WORKER_PORT";
 const EFFECTS: &str = "WORKER_EFFECTS";
 const CHANGE: &str = "WORKER_CHANGE";
 
+/// By how many seconds the clocks of workers are wrong. Each delay takes longer by as much as the clock of its worker is ahead.
+const OFFSETS: [i32; 3] = [0, 20, -200];
+/// The time limit of a turn. A conversation that moves to another worker may have less, by the difference of their clocks.
+const TURN: Duration = Duration::from_mins(10);
+
+/// Adds `CLOCK_OFFSET` seconds to the time of day of a program.
+const SHIM: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int end = real(clock, now);
+    const char *offset = getenv("CLOCK_OFFSET");
+    if (clock == CLOCK_REALTIME && offset) now->tv_sec += atol(offset);
+    return end;
+}
+"#;
+
+/// Builds the shim in a directory, where it works.
+pub(crate) fn shim(directory: &Path) -> Option<PathBuf> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let (source, library) = (directory.join("shim.c"), directory.join("shim.so"));
+    std::fs::write(&source, SHIM).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source]);
+    assert!(compiler.arg("-ldl").status().unwrap().success());
+    Some(library)
+}
+
 /// The processes that share a port.
 pub(crate) struct Workers {
     pub(crate) port: u16,
+    /// Makes their clocks wrong.
+    shim: Option<PathBuf>,
     directory: PathBuf,
     change: Change,
     processes: Vec<Option<Child>>,
@@ -24,8 +64,19 @@ pub(crate) struct Workers {
 
 impl Workers {
     pub(crate) fn start(count: usize, port: u16, directory: &Path, change: Change) -> Self {
+        Self::with_shim(None, count, port, directory, change)
+    }
+
+    pub(crate) fn with_shim(
+        shim: Option<PathBuf>,
+        count: usize,
+        port: u16,
+        directory: &Path,
+        change: Change,
+    ) -> Self {
         let mut workers = Self {
             port,
+            shim,
             directory: directory.to_owned(),
             change,
             processes: Vec::new(),
@@ -46,6 +97,11 @@ impl Workers {
         command.env(PORT, self.port.to_string());
         command.env(EFFECTS, &self.directory);
         command.env(CHANGE, format!("{:?}", self.change));
+        if let Some(shim) = &self.shim {
+            let offset = OFFSETS[number % OFFSETS.len()];
+            command.env("LD_PRELOAD", shim);
+            command.env("CLOCK_OFFSET", offset.to_string());
+        }
         command
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap());
@@ -76,7 +132,8 @@ impl Drop for Workers {
 /// Returns the settings of the workers, and of the runs that they are compared with.
 pub(crate) fn settings(effects: &Path, change: Change) -> DurableSettings {
     let settings = DurableSettings::new(tools::toolbox(effects, change)).unwrap();
-    settings.rules(tools::rules())
+    let policy = Policy::default().turn_timeout(Some(TURN));
+    settings.policy(policy).rules(tools::rules())
 }
 
 /// The process of a worker.

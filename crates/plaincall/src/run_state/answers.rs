@@ -8,7 +8,6 @@ use plaincall_tool::{Arguments, Effect};
 
 use super::{Command, RunState};
 use crate::attempt::Ended;
-use crate::call_arguments::{ArgumentTexts, bind_pairs};
 use crate::context::DependencyResult;
 use crate::event::{Admission, AdmittedBy, AwaitingApproval, BackOff, CallRef, Cancel, RunEvent};
 use crate::gate::{Decision, ReadOnly, Recovery};
@@ -323,9 +322,10 @@ impl RunState {
                 admission.always = true;
                 None
             }
+            // They are bound and checked when the call is admitted.
             Ok(Decision::Edit { arguments }) => {
-                let edited = self.edit(call, &arguments);
-                edited.map(|texts| admission.arguments = Some(texts)).err()
+                admission.arguments = Some((&arguments).into());
+                None
             }
             Ok(Decision::Deny { reason }) => Some(reason),
             Err(error) => Some(CallFailure::Approval(&error.to_string()).to_string()),
@@ -334,23 +334,6 @@ impl RunState {
             Some(reason) => self.denied(call, reason),
             None => RunEvent::Admitted(admission),
         }
-    }
-
-    /// Returns the texts of edited arguments.
-    ///
-    /// # Errors
-    /// Returns the reason if they are invalid, or if a rule denies the call with them. No one can override this.
-    fn edit(&self, call: CallIndex, arguments: &Arguments) -> Result<ArgumentTexts, String> {
-        let texts = ArgumentTexts::from(arguments);
-        let Some(tool) = self.tool(call) else {
-            return Ok(texts);
-        };
-        let bound = bind_pairs(&tool.spec, &texts.0, &plaincall_tool::Limits::default());
-        let bound = bound.map_err(|problem| {
-            format!("the arguments were edited before the call ran, and are now invalid: {problem}")
-        })?;
-        let denied = self.denied_by_rule(call, &Arc::new(bound));
-        denied.map_or(Ok(texts), Err)
     }
 
     fn admission(&self, call: CallIndex, by: AdmittedBy) -> Admission {
@@ -382,7 +365,11 @@ impl RunState {
     }
 
     /// Returns the reason if a rule denies a call with these arguments.
-    fn denied_by_rule(&self, call: CallIndex, arguments: &Arc<Arguments>) -> Option<String> {
+    pub(super) fn denied_by_rule(
+        &self,
+        call: CallIndex,
+        arguments: &Arc<Arguments>,
+    ) -> Option<String> {
         let mut request = self.request(call)?;
         request.arguments = Arc::clone(arguments);
         match self.rules.verdict(&request) {

@@ -4,7 +4,7 @@ use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plaincall_plan::CallIndex;
-use plaincall_prompt::few_shot::ShownCalls;
+use plaincall_prompt::few_shot::{ShownCall, ShownCalls};
 use plaincall_reply::Untrusted;
 use plaincall_reply::untrusted::{Echo, EchoGuard};
 use plaincall_tool::Arguments;
@@ -30,7 +30,8 @@ pub(crate) struct UntrustedTexts {
     pub(crate) guard: SharedGuard,
     /// The reasons to hold a call that appears in a text, by the numbers of the texts in the guard.
     reasons: Vec<HeldReason>,
-    /// The calls of the examples that the model reads.
+    /// The calls of the examples that the model reads, as they were recorded, and which of their values it knows.
+    recorded_examples: Arc<[ShownCall]>,
     examples: ShownCalls,
     /// The number of texts that the model received, without results.
     text_count: u32,
@@ -49,6 +50,7 @@ impl UntrustedTexts {
                 guard.keep_at_most(policy.untrusted_limit),
             ))),
             reasons: Vec::new(),
+            recorded_examples: [].into(),
             examples: ShownCalls::default(),
             text_count: 0,
             pending_results: Vec::new(),
@@ -89,8 +91,12 @@ impl UntrustedTexts {
 }
 
 impl RunState {
+    /// Notes examples, unless they are the same as before: the model may know more of their values since.
     pub(super) fn observe_examples(&mut self, shown: ShownExamples) {
-        if let Some(untrusted) = &mut self.untrusted {
+        if let Some(untrusted) = &mut self.untrusted
+            && untrusted.recorded_examples != shown.calls
+        {
+            untrusted.recorded_examples = Arc::clone(&shown.calls);
             untrusted.examples = shown.calls.iter().cloned().collect();
             self.emit(RunEvent::Examples(shown));
         }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use plaincall::durable::{CallEnd, DurableRun, DurableSettings, Step};
+use plaincall::events::Author;
 use plaincall::log::LineEncoder;
 use plaincall::policy::Retry;
 use plaincall::{
@@ -41,19 +42,22 @@ fn tools() -> Toolbox {
     Toolbox::new(tools).expect("tools")
 }
 
-fn reply(random: &mut Random) -> String {
+/// Returns the reply of a turn. Its calls may depend on those of the turn before.
+fn reply(random: &mut Random, turn: usize) -> String {
     let tools = ["read", "write", "write", "alone", "two", "two", "retried"];
     let mut reply = String::new();
     for number in 0..=random.below(9) {
         let tool = tools[random.below(tools.len())];
         let after = if number > 0 && random.one_in(3) {
-            format!("c{}", random.below(number))
+            format!("t{turn}c{}", random.below(number))
+        } else if turn > 0 && random.one_in(4) {
+            format!("t{}c0", turn - 1)
         } else {
             String::new()
         };
         let _ = write!(
             reply,
-            "!!!GADGET_START:{tool}:c{number}:{after}\n!!!GADGET_END\n"
+            "!!!GADGET_START:{tool}:t{turn}c{number}:{after}\n!!!GADGET_END\n"
         );
     }
     reply
@@ -166,7 +170,7 @@ struct Recorded {
     complete: Vec<usize>,
 }
 
-/// Runs a turn with random inputs.
+/// Runs up to three turns with random inputs.
 fn record(seed: u64) -> Recorded {
     let random = &mut Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let settings = settings(random);
@@ -181,40 +185,34 @@ fn record(seed: u64) -> Recorded {
         waiting: VecDeque::new(),
         has_ended: false,
     };
-    engine
-        .run
-        .turn(&reply(random), Stop::Natural, None, None, Duration::ZERO);
-    engine.carry_out();
-    for _ in 0..10_000 {
-        if engine.has_ended {
-            assert!(
-                engine.asked.is_empty(),
-                "seed {seed}: a question was not forgotten"
-            );
-            let Engine {
-                run,
-                events,
-                complete,
-                ..
-            } = engine;
-            return Recorded {
-                settings,
-                run,
-                events,
-                complete,
-            };
+    for turn in 0..=random.below(3) {
+        let at = engine.run.at();
+        if turn > 0 && random.one_in(2) {
+            engine.run.message(Author::User, "Continue.", at);
         }
-        engine.input(random);
+        engine.has_ended = false;
+        let reply = reply(random, turn);
+        engine.run.turn(&reply, Stop::Natural, None, None, at);
+        engine.carry_out();
+        for _ in 0..10_000 {
+            if !engine.has_ended {
+                engine.input(random);
+            }
+        }
+        let is_over = engine.has_ended && engine.asked.is_empty();
+        assert!(is_over, "seed {seed}: {}", lines(&engine.events));
     }
-    panic!(
-        "seed {seed}: the turn does not end: {}",
-        lines(&engine.events)
-    );
+    Recorded {
+        settings,
+        run: engine.run,
+        events: engine.events,
+        complete: engine.complete,
+    }
 }
 
 #[test]
 fn every_beginning_of_a_record_can_be_resumed() {
-    for seed in 0..60 {
+    for seed in 0..20 {
         let Recorded {
             settings,
             events,
@@ -268,19 +266,43 @@ fn check_same(run: &DurableRun, other: &DurableRun, seed: u64) {
         let text = format!("{run:#?}");
         let (before, rest) = text.split_once(" unresolved: ").expect("the field");
         let (_, after) = rest.split_once(" log_failed: ").expect("the field");
-        // Hash tables have no order.
-        let mut lines: Vec<String> = before
-            .lines()
-            .chain(after.lines())
-            .map(str::to_owned)
-            .collect();
-        lines.sort();
-        lines
+        let text = format!("{before}{after}");
+        let all = entries(&mut text.lines(), false).0;
+        assert_eq!(all.lines().count(), text.lines().count());
+        all
     };
     let (run, other) = (state(run), state(other));
-    let lines = run.iter().zip(&other);
+    let lines = run.lines().zip(other.lines());
     let different: Vec<_> = lines.filter(|(one, other)| one != other).collect();
     assert!(run == other, "seed {seed}: {different:#?}");
+}
+
+/// Returns the lines of what is in brackets, and the line that closes them. Hash tables have no order, so the entries of maps and
+/// sets are sorted.
+fn entries<'t>(lines: &mut std::str::Lines<'t>, is_map: bool) -> (String, &'t str) {
+    let mut entries = Vec::new();
+    let mut end = "";
+    while let Some(line) = lines.next() {
+        if line.trim_start().starts_with(['}', ']', ')']) {
+            end = line;
+            break;
+        }
+        let mut entry = format!("{line}\n");
+        let mut last = line;
+        while last.ends_with(['{', '[', '(']) {
+            let is_map = last.ends_with(": {") || last.trim() == "{";
+            let (inner, closing) = self::entries(lines, is_map);
+            entry.push_str(&inner);
+            entry.push_str(closing);
+            entry.push('\n');
+            last = closing;
+        }
+        entries.push(entry);
+    }
+    if is_map {
+        entries.sort();
+    }
+    (entries.concat(), end)
 }
 
 /// The state after inputs is the state that a replay of their events restores.
@@ -314,8 +336,10 @@ async fn a_run_resumes_from_every_beginning_of_a_record() {
             let mut run =
                 run.unwrap_or_else(|error| panic!("seed {seed}, {length}: {error}\n{text}"));
             let results = run.resume_turn().finish(Stop::Natural).await;
-            let started = |event: &&RunEvent| matches!(event, RunEvent::Start(_));
-            if events[..length].iter().any(|event| started(&event)) {
+            let is_turn = |event: &RunEvent| matches!(event, RunEvent::Turn(_));
+            let mut last_turn = events[..length].rsplit(is_turn);
+            let mut last_turn = last_turn.next().unwrap_or_default().iter();
+            if last_turn.any(|event| matches!(event, RunEvent::Start(_))) {
                 assert!(results.iter().any(|one| one.status != Status::Rejected));
             }
         }

@@ -7,27 +7,41 @@ use serde_json::Value;
 use plaincall_reply::Untrusted;
 use plaincall_tool::Arguments;
 
-/// The call of an example. As JSON, it is an object with `name` and `arguments`.
+/// The call of an example. As JSON, it is an object with `name`, `arguments`, and `missing` if that does not follow from them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Recorded")]
+#[serde(from = "Recorded", into = "Recorded")]
 pub struct ShownCall {
     name: String,
     arguments: Value,
     /// Its values that the conversation does not contain.
-    #[serde(skip_serializing)]
     missing: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct Recorded {
     name: String,
     arguments: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    missing: Option<Vec<String>>,
 }
 
 impl From<Recorded> for ShownCall {
-    fn from(Recorded { name, arguments }: Recorded) -> Self {
-        let mut missing = Vec::new();
-        add_values(&arguments, &mut missing);
+    fn from(recorded: Recorded) -> Self {
+        let missing = recorded.missing;
+        Self {
+            missing: missing.unwrap_or_else(|| values(&recorded.arguments)),
+            name: recorded.name,
+            arguments: recorded.arguments,
+        }
+    }
+}
+
+impl From<ShownCall> for Recorded {
+    fn from(call: ShownCall) -> Self {
+        let missing = (call.missing != values(&call.arguments)).then_some(call.missing);
+        let ShownCall {
+            name, arguments, ..
+        } = call;
         Self {
             name,
             arguments,
@@ -45,10 +59,12 @@ pub struct ShownCalls(Vec<ShownCall>);
 impl ShownCall {
     /// Creates the call of an example with the arguments that its tool would get.
     pub fn new(name: &str, arguments: &Arguments) -> Self {
-        Self::from(Recorded {
+        let arguments = arguments.to_value();
+        Self {
             name: name.to_owned(),
-            arguments: arguments.to_value(),
-        })
+            missing: values(&arguments),
+            arguments,
+        }
     }
 
     /// Returns whether the conversation contains all values of the call.
@@ -92,7 +108,13 @@ impl ShownCalls {
     }
 }
 
-/// Adds the texts and numbers in a value.
+/// Returns the texts and numbers in a value.
+fn values(value: &Value) -> Vec<String> {
+    let mut values = Vec::new();
+    add_values(value, &mut values);
+    values
+}
+
 fn add_values(value: &Value, values: &mut Vec<String>) {
     match value {
         Value::Null | Value::Bool(_) => {}
