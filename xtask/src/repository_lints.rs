@@ -22,7 +22,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("call", 28_750),
     ("cli", 20_870),
     ("config", 4_300),
-    ("gateway", 16_750),
+    ("gateway", 17_450),
     ("http", 970),
     ("plaincall", 13_850),
     ("plan", 2_550),
@@ -30,7 +30,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("report", 2_265),
     ("syntax", 7_330),
     ("table", 1_040),
-    ("wire", 4_470),
+    ("wire", 4_610),
 ];
 
 /// The allowed dependencies of each crate.
