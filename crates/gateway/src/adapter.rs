@@ -1,6 +1,8 @@
 //! The gateway as a function of bytes, without I/O.
 
 use std::collections::HashSet;
+#[cfg(feature = "server")]
+use std::time::Duration;
 
 use bytes::Bytes;
 use memchr::memmem;
@@ -459,7 +461,7 @@ impl Asked {
 
     /// States how long the request has taken, before its answer ends.
     #[cfg(feature = "server")]
-    pub(crate) fn elapsed(&mut self, elapsed: std::time::Duration) {
+    pub(crate) fn elapsed(&mut self, elapsed: Duration) {
         self.exchange.reply.sink_mut().elapsed(elapsed);
     }
 

@@ -124,7 +124,7 @@ fn chat_recorded(choice: &Value) -> Recorded {
     }
 }
 
-/// What only a server knows.
+/// The fields that only a server can fill.
 const DURATIONS: [&str; 4] = [
     "total_duration",
     "load_duration",

@@ -31,7 +31,7 @@ object! {
 
     /// The options of a model. Sampling parameters and others are in `unknown`.
     pub struct Options<'a> {
-        /// The maximum number of output tokens. A negative number is no limit.
+        /// The maximum number of output tokens, unless it is negative.
         "num_predict" num_predict: Option<Json<'a>>,
     }
 

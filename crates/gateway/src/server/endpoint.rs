@@ -104,7 +104,7 @@ impl Endpoint {
             .concat()
             .join(", ");
         format!(
-            "The gateway serves POST {asked}, {COUNT_TOKENS}, {SHOW}, GET {TAGS}, {VERSION}, /health, /ready and /metrics, and forwards GET {MODELS}, {MODEL} and POST {forwarded}"
+            "The gateway serves POST {asked}, {COUNT_TOKENS}, {SHOW}, GET {TAGS}, {VERSION}, GET /health, /ready and /metrics, and forwards GET {MODELS}, {MODEL} and POST {forwarded}"
         )
     }
 }

@@ -1,4 +1,4 @@
-//! What the model server gets.
+//! The requests that the model server gets.
 
 use plaincall_gateway::translation::{Adapter, Ask, ClientApi, Host};
 use plaincall_gateway::{ModelSettings, Secret};

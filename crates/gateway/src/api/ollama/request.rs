@@ -75,7 +75,7 @@ pub(super) fn chat_request(
 
 /// Adds the options that model servers have. The others, such as `num_ctx`, are about loading the model.
 fn add_options<'r>(chat: &mut ChatCompletionRequest<'r>, mut options: Options<'r>) {
-    // Negative numbers are no limit.
+    // A negative number means that there is none.
     let is_limit = |most: &Json<'_>| most.read::<f64>().is_ok_and(|most| most > 0.0);
     if let Some(most) = options.num_predict.take().filter(is_limit) {
         chat.unknown.set("max_tokens", most);
