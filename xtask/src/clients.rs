@@ -16,8 +16,10 @@ const FOLDER: &str = "crates/gateway/clients";
 const MCP: &str = "crates/agent/clients";
 
 /// Clients of Node, and agents and SDKs of Python. Agents run calls whose arguments are invalid JSON; SDKs of agents reject them.
-const NODE: &str = "anthropic_client.mjs openai_client.mjs openai_responses.mjs ai_sdk.mjs";
-const PYTHON: &str = "anthropic_client.py openai_client.py openai_responses.py langchain_client.py";
+const NODE: &str =
+    "anthropic_client.mjs ollama_client.mjs openai_client.mjs openai_responses.mjs ai_sdk.mjs";
+const PYTHON: &str =
+    "anthropic_client.py ollama_client.py openai_client.py openai_responses.py langchain_client.py";
 const AGENT_SDKS: &str = "openai_agents_agent.py pydantic_ai_agent.py";
 
 /// The program with generated conversations, and their number.

@@ -1,6 +1,8 @@
 //! The gateway as a function of bytes, without I/O.
 
 use std::collections::HashSet;
+#[cfg(feature = "server")]
+use std::time::Duration;
 
 use bytes::Bytes;
 use memchr::memmem;
@@ -17,7 +19,7 @@ use crate::error::GatewayError;
 use crate::exchange::Exchange;
 use crate::key::Secret;
 use crate::reply::{Flow, Next, Reply};
-use crate::settings::{ModelSettings, ToolMode};
+use crate::settings::{ArgumentMode, ModelSettings, ToolMode};
 use crate::tool_cache::{ShortBody, ToolCache};
 use crate::translate::{Translation, native, plain_plan, translate};
 use plaincall_config::for_name;
@@ -202,7 +204,7 @@ impl Adapter {
         let mode = |model: &str| self.settings(model).mode;
         let short = match api {
             ClientApi::Chat => self.tools.without_known(body),
-            ClientApi::Messages | ClientApi::Responses => None,
+            ClientApi::Messages | ClientApi::Responses | ClientApi::Ollama => None,
         };
         let read = check_values(body).and_then(|()| {
             let known = short.as_ref().and_then(ShortBody::read);
@@ -244,7 +246,10 @@ impl Adapter {
         let name = settings.upstream_model.as_ref();
         let is_text = settings.mode == ToolMode::Text;
         let has_defaults = settings.add_defaults(&mut chat);
-        let of_request = settings.for_request(&chat);
+        let mut of_request = settings.for_request(&chat);
+        if notes.has_whole_arguments() && settings.arguments != ArgumentMode::Checked {
+            of_request.to_mut().arguments = ArgumentMode::Checked;
+        }
         let settings = &*of_request;
         let (mut upstream, mut plan) = match translate(chat, settings, &self.secret, &self.tools)? {
             Translation::Changed { upstream, plan } => (upstream, plan),
@@ -444,6 +449,12 @@ impl Asked {
         }
         self.answer.extend_from_slice(bytes);
         Flow::Continue
+    }
+
+    /// States how long the request has taken, before its answer ends.
+    #[cfg(feature = "server")]
+    pub(crate) fn elapsed(&mut self, elapsed: Duration) {
+        self.exchange.reply.sink_mut().elapsed(elapsed);
     }
 
     /// Ends the model server's answer, with an error if there was one.

@@ -3,6 +3,7 @@
 pub(crate) mod chat;
 pub(crate) mod encoder;
 mod messages;
+mod ollama;
 mod responses;
 
 use plaincall_wire::openai::{ChatCompletionRequest, ErrorBody};
@@ -11,6 +12,7 @@ use plaincall_wire::paths;
 use crate::api::chat::ChatNotes;
 use crate::api::encoder::Encoder;
 use crate::api::messages::MessagesNotes;
+use crate::api::ollama::OllamaNotes;
 use crate::api::responses::ResponsesNotes;
 use crate::error::GatewayError;
 use crate::settings::ToolMode;
@@ -26,10 +28,12 @@ pub enum ClientApi {
     Responses,
     /// Anthropic's Messages.
     Messages,
+    /// Ollama's `/api/chat`.
+    Ollama,
 }
 
 impl ClientApi {
-    pub(crate) const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
+    pub(crate) const ALL: [Self; 4] = [Self::Chat, Self::Responses, Self::Messages, Self::Ollama];
 
     /// Returns the API whose requests are sent to this path.
     pub fn of_path(path: &str) -> Option<Self> {
@@ -42,6 +46,7 @@ impl ClientApi {
             Self::Chat => paths::CHAT,
             Self::Responses => paths::RESPONSES,
             Self::Messages => paths::MESSAGES,
+            Self::Ollama => paths::OLLAMA_CHAT,
         }
     }
 
@@ -62,6 +67,24 @@ impl ClientApi {
                 plaincall_wire::write_bytes(&ErrorBody::new((*error.body).clone()))
             }
             Self::Messages => messages::error_body(error, request_id),
+            Self::Ollama => ollama::error_body(error),
+        }
+    }
+
+    /// Returns the content type of a stream.
+    pub(crate) fn stream_type(self) -> &'static str {
+        match self {
+            Self::Chat | Self::Responses | Self::Messages => "text/event-stream",
+            Self::Ollama => "application/x-ndjson",
+        }
+    }
+
+    /// Returns what keeps the connection of a stream open before it has begun.
+    #[cfg(feature = "server")]
+    pub(crate) fn keep_alive(self) -> Vec<u8> {
+        match self {
+            Self::Chat | Self::Responses | Self::Messages => encoder::keep_alive_comment(),
+            Self::Ollama => ollama::keep_alive(),
         }
     }
 
@@ -75,6 +98,7 @@ impl ClientApi {
             Self::Chat => chat::read(body),
             Self::Responses => responses::read(body, mode),
             Self::Messages => messages::read(body),
+            Self::Ollama => ollama::read(body),
         }
     }
 }
@@ -97,13 +121,14 @@ pub(crate) enum Notes {
     Chat(ChatNotes),
     Responses(ResponsesNotes),
     Messages(MessagesNotes),
+    Ollama(OllamaNotes),
 }
 
 impl Notes {
     /// Converts a JSON Pointer into the tools of the chat completions request to one into the client's request.
     pub(crate) fn tool_pointer(&self, at: &str) -> String {
         match self {
-            Self::Chat(_) => format!("/tools{at}"),
+            Self::Chat(_) | Self::Ollama(_) => format!("/tools{at}"),
             Self::Responses(notes) => notes.tool_pointer(at),
             Self::Messages(_) => messages::tool_pointer(at),
         }
@@ -115,6 +140,12 @@ impl Notes {
             Self::Chat(notes) => notes.encoder(word, now),
             Self::Responses(notes) => notes.encoder(word, now),
             Self::Messages(notes) => notes.encoder(word),
+            Self::Ollama(notes) => notes.encoder(now),
         }
+    }
+
+    /// Returns whether arguments are an object, so that no part of them can be sent earlier.
+    pub(crate) fn has_whole_arguments(&self) -> bool {
+        matches!(self, Self::Ollama(_))
     }
 }

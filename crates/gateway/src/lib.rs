@@ -1,6 +1,6 @@
 //! Native tool calls for any text model: a proxy, and its core without I/O.
 //!
-//! Clients use the `OpenAI` or Anthropic API with tools. The model server receives plain text, and the calls that the model writes
+//! Clients use the `OpenAI`, Anthropic or Ollama API with tools. The model server receives plain text, and the calls that the model writes
 //! become native calls while the reply is streamed.
 //!
 //! - [`Gateway`] is the proxy, on a socket or inside your program (feature `server`, on by default).

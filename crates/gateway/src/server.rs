@@ -20,6 +20,7 @@ mod local;
 mod long_reads;
 mod metrics;
 mod models;
+mod ollama;
 mod origins;
 mod passthrough;
 mod preflight;
@@ -46,6 +47,7 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_LENGTH, ORIGIN};
 use http::{HeaderValue, Method, Request};
 use hyper::body::{Body as HttpBody, Incoming};
+use plaincall_wire::paths::VERSION;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tower_service::Service;
@@ -384,6 +386,7 @@ async fn route(shared: &Arc<Shared>, request: Request<Body>) -> Response {
         Endpoint::Models | Endpoint::Model | Endpoint::Forwarded(_) => {
             passthrough::pass(shared, endpoint, request).await
         }
+        Endpoint::Ollama(path) => ollama::answer(shared, path, request).await,
         Endpoint::Ready if shared.is_draining() => response::text(503, "draining\n"),
         Endpoint::Ready => response::text(200, "ready\n"),
         Endpoint::Metrics => {
@@ -399,14 +402,18 @@ async fn unknown_path(shared: &Arc<Shared>, request: Request<Body>) -> Response 
     let (path, headers) = (request.uri().path(), request.headers());
     let Some((near, endpoint)) = nearest(path) else {
         let api = api_of_unknown(path, headers);
-        return reject(shared, 404, api, request, "").await;
+        let hint = match api {
+            ClientApi::Ollama => "; to manage models, use the model server",
+            _ => "",
+        };
+        return reject(shared, 404, api, request, hint).await;
     };
     let api = endpoint.api(headers);
-    // Clients of Anthropic's API add `/v1` to the base URL.
-    let rule = if api == ClientApi::Messages && path.starts_with(REPEATED) {
-        "must not contain /v1"
-    } else {
-        "must end with a single /v1, without a slash"
+    // Clients of Anthropic's API add `/v1` to the base URL; Ollama's have none.
+    let rule = match api {
+        ClientApi::Ollama => "must not contain /v1",
+        ClientApi::Messages if path.starts_with(REPEATED) => "must not contain /v1",
+        _ => "must end with a single /v1, without a slash",
     };
     let hint = format!("; did you mean {near}? The client's base URL {rule}");
     reject(shared, 404, api, request, &hint).await
@@ -419,11 +426,13 @@ const REPEATED: &str = "/v1/v1/";
 fn nearest(path: &str) -> Option<(String, Endpoint)> {
     let segments = path.split('/').filter(|segment| !segment.is_empty());
     let segments = segments.skip_while(|segment| *segment == "v1");
-    let path: String = ["v1"]
-        .into_iter()
-        .chain(segments)
-        .flat_map(|segment| ["/", segment])
-        .collect();
+    let path: String = segments.flat_map(|segment| ["/", segment]).collect();
+    // Only Ollama's paths have no version.
+    let path = if path.starts_with(endpoint::OLLAMA) {
+        path
+    } else {
+        [VERSION, &path].concat()
+    };
     let endpoint = Endpoint::of(&path)?;
     Some((path, endpoint))
 }

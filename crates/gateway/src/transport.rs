@@ -24,7 +24,6 @@ use keys::Keys;
 use paths::{Found, Target};
 
 const JSON: &str = "application/json";
-const EVENT_STREAM: &str = "text/event-stream";
 const CONTENT_TYPE: &str = "content-type";
 /// The maximum length of the body of an error that is read, in bytes.
 const MAX_ERROR: usize = 64 << 10;
@@ -341,7 +340,11 @@ impl Transport {
         Ask::Asked(Box::new(Asked {
             exchange: asked,
             api,
-            target: format!("{base}{}{query}", paths::suffix(ClientApi::Chat)),
+            target: format!(
+                "{}{}{query}",
+                paths::api_base(api, base),
+                paths::suffix(ClientApi::Chat)
+            ),
             status: 0,
             headers: Vec::new(),
             error: Vec::new(),
@@ -431,7 +434,7 @@ impl Asked {
     /// Returns the headers of the response to the client, unless it is a [`Response`].
     pub fn headers(&self) -> Vec<(String, String)> {
         let stream = self.is_streamed();
-        self.kept_headers(if stream { EVENT_STREAM } else { JSON })
+        self.kept_headers(if stream { self.api.stream_type() } else { JSON })
     }
 
     /// Returns the model server's headers for the client, with the type of another body.
@@ -462,6 +465,7 @@ impl Asked {
         // A request to another path might not be translated. The first segment after slashes may be a host.
         let base = path.strip_suffix(paths::suffix(ClientApi::Chat));
         let base = base.filter(|base| !base.ends_with('/'))?;
+        let base = paths::client_base(self.api, base)?;
         let location = format!("{base}{}{rest}", paths::suffix(self.api));
         let content_type = value_of(&self.headers, CONTENT_TYPE).unwrap_or(JSON);
         let mut headers = self.kept_headers(content_type);

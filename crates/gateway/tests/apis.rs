@@ -12,14 +12,20 @@ use plaincall_testkit::strict_client::{Recorded, RecordedCall, read_answer};
 use serde_json::{Value, json};
 
 use crate::messages::strict;
+use crate::ollama;
 use crate::responses::strict_reader;
 
-pub(crate) const ALL: [ClientApi; 3] = [ClientApi::Chat, ClientApi::Responses, ClientApi::Messages];
+pub(crate) const ALL: [ClientApi; 4] = [
+    ClientApi::Chat,
+    ClientApi::Responses,
+    ClientApi::Messages,
+    ClientApi::Ollama,
+];
 
 /// A request with the tools of the tests, and fields of chat completions.
 pub(crate) fn request(api: ClientApi, fields: &Value) -> Value {
     let mut request = match api {
-        ClientApi::Chat => return crate::replies::model::request(fields),
+        ClientApi::Chat | ClientApi::Ollama => return crate::replies::model::request(fields),
         ClientApi::Responses => crate::responses::model::request(&json!({})),
         _ => crate::messages::model::request(&json!({"thinking": {"type": "enabled"}})),
     };
@@ -54,6 +60,7 @@ pub(crate) fn read_stream(api: ClientApi, bytes: &[u8], includes_usage: bool) ->
     match api {
         ClientApi::Chat => read_answer(bytes, includes_usage),
         ClientApi::Responses => strict_reader::recorded(&strict_reader::read_stream(bytes)),
+        ClientApi::Ollama => ollama::strict::read_stream(bytes),
         _ => strict::read_stream(bytes).recorded(),
     }
 }
@@ -64,6 +71,7 @@ pub(crate) fn read_complete(api: ClientApi, bytes: &[u8]) -> Value {
     match api {
         ClientApi::Chat => assert_eq!(response["object"], "chat.completion"),
         ClientApi::Responses => strict_reader::check_response(&response),
+        ClientApi::Ollama => drop(ollama::strict::read_complete(bytes)),
         _ => assert_eq!(strict::read_complete(bytes).error, None),
     }
     without_ids(&mut response);
@@ -90,6 +98,7 @@ pub(crate) fn read_whole(api: ClientApi, bytes: &[u8]) -> Recorded {
     match api {
         ClientApi::Chat => chat_recorded(&response["choices"][0]),
         ClientApi::Responses => strict_reader::recorded(&response),
+        ClientApi::Ollama => ollama::strict::read_complete(bytes),
         _ => strict::read_complete(bytes).recorded(),
     }
 }
@@ -115,9 +124,18 @@ fn chat_recorded(choice: &Value) -> Recorded {
     }
 }
 
+/// The fields that only a server can fill.
+const DURATIONS: [&str; 4] = [
+    "total_duration",
+    "load_duration",
+    "prompt_eval_duration",
+    "eval_duration",
+];
+
 fn without_ids(value: &mut Value) {
     match value {
         Value::Object(members) => {
+            members.retain(|name, _| !DURATIONS.contains(&&**name));
             for (name, value) in members {
                 if ["id", "call_id", "created", "created_at"].contains(&&**name) {
                     *value = Value::Null;
@@ -133,9 +151,10 @@ fn without_ids(value: &mut Value) {
 
 /// Checks the body of an error response.
 pub(crate) fn check_error(api: ClientApi, body: &[u8]) {
-    if api == ClientApi::Messages {
-        assert!(strict::read_complete(body).error.is_some());
-        return;
+    match api {
+        ClientApi::Messages => return assert!(strict::read_complete(body).error.is_some()),
+        ClientApi::Ollama => return ollama::strict::check_error(body),
+        _ => {}
     }
     let body: Value = serde_json::from_slice(body).expect("JSON");
     assert!(body["error"]["message"].is_string(), "{body}");

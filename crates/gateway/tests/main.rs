@@ -7,6 +7,7 @@ mod every_api;
 mod invalid_calls;
 mod messages;
 mod native;
+mod ollama;
 mod replies;
 mod reported;
 mod responses;

@@ -26,6 +26,7 @@ fn requests_with_tools_are_translated() {
         "/messages",
         "/any/base/messages",
         "/chat/completions",
+        "/api/chat",
     ] {
         assert!(Transport::translates("POST", path), "{path}");
         assert!(matches!(ask(path, TOOLS), Ask::Asked(_)), "{path}");
@@ -35,7 +36,7 @@ fn requests_with_tools_are_translated() {
 #[test]
 fn a_form_with_parts_passes_unchanged() {
     let form = b"--a\r\ncontent-disposition: form-data; name=\"text\"\r\n\r\nhi\r\n--a--\r\n";
-    for path in ["/rooms/5/messages", "/v1/Messages"] {
+    for path in ["/rooms/5/messages", "/v1/Messages", "/api/chat"] {
         assert!(matches!(ask(path, form), Ask::Unchanged), "{path}");
     }
 }
@@ -111,6 +112,7 @@ fn paths_that_a_server_may_take_for_others_are_rejected_with_tools() {
         "/openai/Responses",
         "/v1/%72esponses/compact",
         "/v1/MESSAGES",
+        "/API/chat",
         "/v1/chat/completions;a=b",
         "/v1/chat;a/completions.",
         "/v1/chat/completions%20",
@@ -194,6 +196,8 @@ fn targets_keep_base_and_encoding() {
         // The query belongs to the API of the client.
         ("/a%20b/v1/messages?beta=true", "/a%20b/v1/chat/completions"),
         ("/responses", "/chat/completions"),
+        // Chat completions are below `/v1`, and Ollama's API is beside it.
+        ("/a/api/chat", "/a/v1/chat/completions"),
     ] {
         assert_eq!(asked(target).target(), expected);
     }
@@ -232,8 +236,34 @@ fn headers_of_another_body_are_not_kept() {
     assert_eq!(response.headers, expected);
 }
 
+/// Checks where a client of this target is sent if the model server redirects to this location.
+fn check_redirect(target: &str, location: &str, expected: Option<&str>) {
+    let mut asked = asked(target);
+    asked.begin_answer(
+        307,
+        headers(&[("Location", location), ("content-type", "text/x")]),
+    );
+    asked.feed(b"moved");
+    let (_, Next::Response(response)) = asked.end(None) else {
+        panic!("{location}");
+    };
+    let found = response.headers.iter().find(|(name, _)| name == "location");
+    let found = found.map(|(_, location)| location.as_str());
+    assert_eq!(found, expected, "{location}");
+    let status = if expected.is_some() { 307 } else { 502 };
+    assert_eq!(response.status, status, "{location}");
+    assert_eq!(response.body == b"moved", expected.is_some(), "{location}");
+}
+
 #[test]
 fn a_redirect_leads_to_the_api_of_the_client() {
+    let ollama = "/api/chat";
+    for (target, location, expected) in [
+        (ollama, "/new/v1/chat/completions", Some("/new/api/chat")),
+        (ollama, "/new/chat/completions", None),
+    ] {
+        check_redirect(target, location, expected);
+    }
     for (location, expected) in [
         ("/new/v1/chat/completions?a=b", Some("/new/v1/messages?a=b")),
         (
@@ -247,21 +277,7 @@ fn a_redirect_leads_to_the_api_of_the_client() {
         ("https://chat/completions", None),
         ("", None),
     ] {
-        let mut asked = asked("/v1/messages");
-        asked.begin_answer(
-            307,
-            headers(&[("Location", location), ("content-type", "text/x")]),
-        );
-        asked.feed(b"moved");
-        let (_, Next::Response(response)) = asked.end(None) else {
-            panic!("{location}");
-        };
-        let found = response.headers.iter().find(|(name, _)| name == "location");
-        let found = found.map(|(_, location)| location.as_str());
-        assert_eq!(found, expected, "{location}");
-        let status = if expected.is_some() { 307 } else { 502 };
-        assert_eq!(response.status, status, "{location}");
-        assert_eq!(response.body == b"moved", expected.is_some(), "{location}");
+        check_redirect("/v1/messages", location, expected);
     }
     // The client cannot repeat the request of a repair round.
     let mut asked = asked("/v1/chat/completions");

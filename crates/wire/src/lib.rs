@@ -1,8 +1,9 @@
-//! Types for the requests and responses of the `OpenAI` and Anthropic APIs, and server-sent events, without I/O.
+//! Types for the requests and responses of the APIs of `OpenAI`, Anthropic and Ollama, and server-sent events, without I/O.
 //!
 //! - [`sse`]: decodes and encodes event streams.
 //! - [`openai`]: chat completions, complete and streamed; models; errors.
 //! - [`anthropic`]: messages, complete and streamed. [`openai_responses`]: responses, complete and streamed.
+//! - [`ollama`]: chats, complete and streamed.
 //! - [`read_replies`]: reads recorded replies. [`page_title`]: detects web pages sent instead of a response.
 //! - [`paths`]: the paths of the APIs.
 //! - [`read()`] and [`write()`]: convert JSON text to these types and back.
@@ -39,6 +40,7 @@ mod text_or_list;
 pub mod anthropic;
 mod field;
 mod json;
+pub mod ollama;
 pub mod openai;
 pub mod openai_responses;
 mod page;

@@ -1,6 +1,6 @@
-//! The paths of the APIs, with the version with which base URLs end.
+//! The paths of the APIs. All but those of Ollama begin with the version with which base URLs end.
 
-/// The version of each API, and the beginning of each path.
+/// The version of each API except Ollama's, and the beginning of its paths.
 pub const VERSION: &str = "/v1";
 /// `OpenAI`'s chat completions.
 pub const CHAT: &str = "/v1/chat/completions";
@@ -10,10 +10,12 @@ pub const RESPONSES: &str = "/v1/responses";
 pub const MESSAGES: &str = "/v1/messages";
 /// The number of tokens of a request to Messages.
 pub const COUNT_TOKENS: &str = "/v1/messages/count_tokens";
+/// Ollama's chats.
+pub const OLLAMA_CHAT: &str = "/api/chat";
 /// The list of models, and above each model.
 pub const MODELS: &str = "/v1/models";
 
-/// The paths of requests for replies.
+/// The paths of requests for replies, below `/v1`.
 pub const REPLIES: [&str; 3] = [CHAT, RESPONSES, MESSAGES];
 
 /// The paths below them whose requests may have tools.
@@ -38,6 +40,9 @@ pub const OTHERS: [&str; 11] = [
     "/v1/rerank",
     "/v1/score",
 ];
+
+/// The paths of requests of Ollama's API that are forwarded to servers that have it.
+pub const OLLAMA_OTHERS: [&str; 3] = ["/api/embed", "/api/embeddings", "/api/generate"];
 
 /// Returns a path without the version: what follows the base URL of a server.
 ///

@@ -6,6 +6,7 @@ use crate::payloads;
 
 use payloads::{data_of, folder};
 use plaincall_wire::anthropic::{MessageResponse, MessagesRequest, StreamEvent};
+use plaincall_wire::ollama::{ChatRequest, ChatResponse};
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, ErrorBody, ModelList,
 };
@@ -43,6 +44,9 @@ fn requests() {
     for (name, json) in folder("messages-request") {
         check!(&name, &json, MessagesRequest);
     }
+    for (name, json) in folder("ollama-request") {
+        check!(&name, &json, ChatRequest);
+    }
 }
 
 #[test]
@@ -52,6 +56,9 @@ fn responses() {
     }
     for (name, json) in folder("messages-response") {
         check!(&name, &json, MessageResponse);
+    }
+    for (name, json) in folder("ollama-response") {
+        check!(&name, &json, ChatResponse);
     }
     for (name, json) in folder("response") {
         // Its figures are not those of the API; they are written as numbers.

@@ -95,6 +95,14 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
         true,
         STREAMED
     ),
+    serve!("serve, text, ollama", Text, Ollama, false, WHOLE),
+    serve!(
+        "serve, text, ollama, streamed",
+        Text,
+        Ollama,
+        true,
+        STREAMED
+    ),
     serve!("serve, native, chat", Native, Chat, false, NATIVE),
     serve!("serve, native, chat, streamed", Native, Chat, true, NATIVE),
     serve!("serve, native, messages", Native, Messages, false, NATIVE),
@@ -110,6 +118,14 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
         "serve, native, responses, streamed",
         Native,
         Responses,
+        true,
+        NATIVE
+    ),
+    serve!("serve, native, ollama", Native, Ollama, false, NATIVE),
+    serve!(
+        "serve, native, ollama, streamed",
+        Native,
+        Ollama,
         true,
         NATIVE
     ),

@@ -27,6 +27,9 @@ mod replies {
 mod messages {
     pub(crate) use crate::{messages_model as model, messages_reader as strict};
 }
+mod ollama {
+    pub(crate) use crate::ollama_reader as strict;
+}
 mod responses {
     pub(crate) use crate::{responses_model as model, responses_reader as strict_reader};
 }
@@ -46,6 +49,7 @@ of_gateway! {
     "../../../crates/gateway/tests/replies/model.rs" chat_model
     "../../../crates/gateway/tests/messages/model.rs" messages_model
     "../../../crates/gateway/tests/messages/strict.rs" messages_reader
+    "../../../crates/gateway/tests/ollama/strict.rs" ollama_reader
     "../../../crates/gateway/tests/responses/model.rs" responses_model
     "../../../crates/gateway/tests/responses/strict_reader.rs" responses_reader
 }

@@ -1,4 +1,5 @@
 use plaincall_wire::anthropic::{MessageResponse, MessagesRequest, StreamEvent};
+use plaincall_wire::ollama::{ChatRequest, ChatResponse};
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, ChunkHead, ChunkWriter, ModelList,
     read_error,
@@ -26,7 +27,9 @@ pub fn wire_round_trip(data: &[u8]) {
         ModelList,
         MessagesRequest,
         MessageResponse,
-        StreamEvent
+        StreamEvent,
+        ChatRequest,
+        ChatResponse
     );
     read_error(data);
     if let Ok(request) = read::<ChatCompletionRequest>(data) {

@@ -1,6 +1,7 @@
 //! Where a reply is written, in each API: to a stream, or to a complete response.
 
 use std::fmt;
+use std::time::Duration;
 
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ReasoningField, ToolCall, Usage,
@@ -82,6 +83,9 @@ pub trait Encoder: ResponseSink + fmt::Debug {
     /// Takes the model server's complete answer, after all parts of the reply and before [`done`](Self::done).
     fn answer(&mut self, _completion: ChatCompletion<'_>) {}
 
+    /// States how long the request has taken.
+    fn elapsed(&mut self, _elapsed: Duration) {}
+
     /// Ends the reply.
     fn done(&mut self);
 
@@ -156,6 +160,10 @@ impl<T: Encoder + ?Sized> Encoder for Box<T> {
 
     fn answer(&mut self, completion: ChatCompletion<'_>) {
         (**self).answer(completion);
+    }
+
+    fn elapsed(&mut self, elapsed: Duration) {
+        (**self).elapsed(elapsed);
     }
 
     fn done(&mut self) {

@@ -139,8 +139,9 @@ async fn round(
     let bytes = answer.whole(shared.config.limits.answer).await?;
     guard.model_reply(&bytes);
     guard.first_piece();
-    let length = bytes.len();
+    let (length, elapsed) = (bytes.len(), guard.elapsed());
     read_reply(shared, &request.asked, length, move |asked| {
+        asked.elapsed(elapsed);
         asked.whole(&bytes)
     })
     .await

@@ -17,6 +17,12 @@ pub(super) const UNKNOWN: &str = "other";
 /// The header that only clients of Anthropic's API send.
 const ANTHROPIC_VERSION: &str = "anthropic-version";
 
+/// The beginning of the paths of Ollama's API.
+pub(super) const OLLAMA: &str = "/api/";
+pub(super) const TAGS: &str = "/api/tags";
+pub(super) const SHOW: &str = "/api/show";
+const VERSION: &str = "/api/version";
+
 /// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
@@ -29,6 +35,8 @@ pub(super) enum Endpoint {
     Model,
     /// A request that is forwarded to the model server, and its path.
     Forwarded(&'static str),
+    /// A request of Ollama's API about models or the version, and its path.
+    Ollama(&'static str),
     Health,
     Ready,
     Metrics,
@@ -38,7 +46,13 @@ impl Endpoint {
     /// Returns the endpoint with this path.
     pub(super) fn of(path: &str) -> Option<Self> {
         let ask = ClientApi::of_path(path).map(Self::Ask);
-        let forwarded = || paths::OTHERS.into_iter().find(|known| *known == path);
+        let mut others = paths::OTHERS.into_iter().chain(paths::OLLAMA_OTHERS);
+        let mut forwarded = || others.find(|known| *known == path);
+        let ollama = || {
+            [TAGS, SHOW, VERSION]
+                .into_iter()
+                .find(|known| *known == path)
+        };
         let monitoring = || MONITORING.into_iter().find(|(known, _)| *known == path);
         match path.strip_prefix(MODELS) {
             Some("") => Some(Self::Models),
@@ -46,6 +60,7 @@ impl Endpoint {
             _ if path == COUNT_TOKENS => Some(Self::CountTokens),
             _ => ask
                 .or_else(|| forwarded().map(Self::Forwarded))
+                .or_else(|| ollama().map(Self::Ollama))
                 .or_else(|| monitoring().map(|(_, endpoint)| endpoint)),
         }
     }
@@ -53,8 +68,8 @@ impl Endpoint {
     /// Returns its methods, separated by commas.
     pub(super) fn methods(self) -> &'static str {
         match self {
-            Self::Ask(_) | Self::CountTokens | Self::Forwarded(_) => "POST",
-            Self::Models | Self::Model | Self::Health | Self::Ready | Self::Metrics => "GET,HEAD",
+            Self::Ask(_) | Self::CountTokens | Self::Forwarded(_) | Self::Ollama(SHOW) => "POST",
+            _ => "GET,HEAD",
         }
     }
 
@@ -65,7 +80,7 @@ impl Endpoint {
             Self::CountTokens => COUNT_TOKENS,
             Self::Models => MODELS,
             Self::Model => MODEL,
-            Self::Forwarded(path) => path,
+            Self::Forwarded(path) | Self::Ollama(path) => path,
             Self::Health | Self::Ready | Self::Metrics => UNKNOWN,
         }
     }
@@ -76,22 +91,29 @@ impl Endpoint {
             Self::Ask(api) => api,
             Self::CountTokens => ClientApi::Messages,
             Self::Models | Self::Model if is_anthropic(headers) => ClientApi::Messages,
+            Self::Ollama(_) => ClientApi::Ollama,
+            Self::Forwarded(path) if path.starts_with(OLLAMA) => ClientApi::Ollama,
             _ => ClientApi::Chat,
         }
     }
 
     /// Returns a description of all endpoints for error messages.
     pub(super) fn list() -> String {
-        let asked = paths::REPLIES.join(", ");
-        let forwarded = paths::OTHERS.join(", ");
+        let asked = ClientApi::ALL.map(ClientApi::path).join(", ");
+        let forwarded = [&paths::OTHERS[..], &paths::OLLAMA_OTHERS]
+            .concat()
+            .join(", ");
         format!(
-            "The gateway serves POST {asked}, {COUNT_TOKENS}, GET /health, /ready and /metrics, and forwards GET {MODELS}, {MODEL} and POST {forwarded}"
+            "The gateway serves POST {asked}, {COUNT_TOKENS}, {SHOW}, GET {TAGS}, {VERSION}, GET /health, /ready and /metrics, and forwards GET {MODELS}, {MODEL} and POST {forwarded}"
         )
     }
 }
 
 /// Returns the API of an unknown path. The path decides, otherwise the header of Anthropic's clients.
 pub(super) fn api_of_unknown(path: &str, headers: &HeaderMap) -> ClientApi {
+    if path.starts_with(OLLAMA) {
+        return ClientApi::Ollama;
+    }
     let default = if is_anthropic(headers) {
         ClientApi::Messages
     } else {

@@ -45,8 +45,8 @@ pub(super) async fn filtered(
         // An encoded body cannot be searched.
         Some(encoding) if encoding != "identity" => BodyKind::Other,
         _ if content_type.starts_with("text/event-stream") => BodyKind::Events,
-        // The input of a call is JSON in this API, and may have any field.
-        _ if api == ClientApi::Messages => BodyKind::Other,
+        // The arguments of a call are JSON in these APIs, and may have any field.
+        _ if matches!(api, ClientApi::Messages | ClientApi::Ollama) => BodyKind::Other,
         _ if content_type.starts_with("application/json") => BodyKind::Json,
         _ => BodyKind::Other,
     };

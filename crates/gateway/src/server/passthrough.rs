@@ -15,13 +15,13 @@ use crate::server::Shared;
 use crate::server::body::{Body, Response};
 use crate::server::chat::check_encoding;
 use crate::server::chat::prepare::without_blocking;
-use crate::server::endpoint::{Endpoint, is_anthropic};
+use crate::server::endpoint::{Endpoint, OLLAMA, is_anthropic};
 use crate::server::forward::{forward, forward_head};
 use crate::server::models;
 use crate::server::report::RequestGuard;
 use crate::server::request::{AcceptedRequest, reject, with_request};
 use crate::server::response;
-use crate::server::upstream::{Answer, unknown_model};
+use crate::server::upstream::{Answer, Base, unknown_model};
 
 /// Forwards a request.
 pub(super) async fn pass(
@@ -34,8 +34,11 @@ pub(super) async fn pass(
 }
 
 fn check_path(head: &Parts) -> Result<(), GatewayError> {
-    match below_v1(head.uri.path()) {
+    let path = head.uri.path();
+    match below_v1(path) {
         Some(_) => Ok(()),
+        // One of those that are known.
+        None if path.starts_with(OLLAMA) => Ok(()),
         None => Err(GatewayError::invalid_request(
             "the request path contains a segment that is not allowed",
             None,
@@ -55,7 +58,8 @@ async fn handle(shared: &Arc<Shared>, endpoint: Endpoint, accepted: AcceptedRequ
     if is_list && shared.has_own_list() {
         return listed(shared, endpoint, &head, &upstream_headers, guard).await;
     }
-    let path = below_v1(head.uri.path()).unwrap_or_default();
+    let path = head.uri.path();
+    let (base, path) = below_v1(path).map_or((Base::Server, path), |path| (Base::Api, path));
     let path = match head.uri.query() {
         Some(query) => format!("{path}?{query}"),
         None => path.to_owned(),
@@ -94,7 +98,7 @@ async fn handle(shared: &Arc<Shared>, endpoint: Endpoint, accepted: AcceptedRequ
     // Model servers do not support `HEAD`.
     let method = if is_head { Method::GET } else { head.method };
     let answer = upstream
-        .pass(method, &path, upstream_headers, body.into())
+        .pass_to(base, method, &path, upstream_headers, body.into())
         .await;
     match answer {
         Ok(answer) if is_head => forward_head(answer, guard),
@@ -106,8 +110,21 @@ async fn handle(shared: &Arc<Shared>, endpoint: Endpoint, accepted: AcceptedRequ
             Err(error) => reject(guard, &error),
         },
         Ok(answer) => forward(answer, guard),
+        Err(error) if base == Base::Server => reject(guard, &without_ollama(error)),
         Err(error) => reject(guard, &error),
     }
+}
+
+/// Explains the error of a server that does not have Ollama's API.
+fn without_ollama(mut error: GatewayError) -> GatewayError {
+    if matches!(error.status, 404 | 405) {
+        let message = format!(
+            "the model server does not have Ollama's API, or not this model: {}",
+            error.message()
+        );
+        error.body.message = Some(message.into());
+    }
+    error
 }
 
 /// Responds with the models of all model servers, or with one of them.

@@ -127,6 +127,11 @@ impl RequestGuard {
         self.report.model = name;
     }
 
+    /// Returns the time since the request was received.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     /// The first piece of the response is available.
     pub(super) fn first_piece(&mut self) {
         self.report

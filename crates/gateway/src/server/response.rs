@@ -88,9 +88,9 @@ pub(super) fn with_headers(mut response: Response, headers: HeaderMap) -> Respon
     response
 }
 
-/// Creates an event stream.
-pub(super) fn stream(body: Body) -> Response {
-    let mut response = with(200, EVENT_STREAM, body);
+/// Creates a stream in the format of this API.
+pub(super) fn stream(api: ClientApi, body: Body) -> Response {
+    let mut response = with(200, HeaderValue::from_static(api.stream_type()), body);
     let no_cache = HeaderValue::from_static("no-cache");
     response.headers_mut().insert(CACHE_CONTROL, no_cache);
     response

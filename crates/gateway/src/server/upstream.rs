@@ -34,10 +34,10 @@ pub(super) const READ: usize = 2 << 10;
 
 /// The part of a model server to which a path belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Base {
+pub(super) enum Base {
     /// The API, below `/v1`.
     Api,
-    /// The server itself, which has `/tokenize`.
+    /// The server itself, which has `/tokenize` or Ollama's API.
     Server,
 }
 
@@ -274,7 +274,19 @@ impl Connection {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Answer, GatewayError> {
-        match self.ask(method, Base::Api, path, headers, body).await {
+        self.pass_to(Base::Api, method, path, headers, body).await
+    }
+
+    /// Sends a request to a path below this base.
+    pub(super) async fn pass_to(
+        &self,
+        base: Base,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Answer, GatewayError> {
+        match self.ask(method, base, path, headers, body).await {
             // The gateway's secrets could not be found in an encoded answer.
             Ok(answer) if self.upstream.secrets().next().is_some() => answer.readable(),
             Ok(answer) => Ok(answer),

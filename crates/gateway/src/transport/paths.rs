@@ -24,13 +24,29 @@ pub(crate) enum Target<'p> {
 pub(crate) struct Found<'p> {
     pub(crate) target: Target<'p>,
     /// Whether the path alone decides. Other programs have `/messages` and `/responses` too: below other bases, requests with tools
-    /// belong to the API, and all others do not.
+    /// belong to the API, and all others do not. So it is with Ollama's path; its server answers requests without tools.
     pub(crate) is_certain: bool,
 }
 
-/// Returns the last segments of an API's path, without the version.
+/// Returns the last segments of an API's path, without the version. Ollama's has none.
 pub(crate) fn suffix(api: ClientApi) -> &'static str {
     after_base(api.path())
+}
+
+/// Returns the base of chat completions for the base of this API. That of Ollama has no version.
+pub(crate) fn api_base(api: ClientApi, base: &str) -> String {
+    match api {
+        ClientApi::Ollama => [base, paths::VERSION].concat(),
+        _ => base.to_owned(),
+    }
+}
+
+/// Returns the base of this API for that of chat completions.
+pub(crate) fn client_base(api: ClientApi, base: &str) -> Option<&str> {
+    match api {
+        ClientApi::Ollama => base.strip_suffix(paths::VERSION),
+        _ => Some(base),
+    }
 }
 
 /// Returns what a path may be, or `None` if it is not that of an API.
@@ -65,7 +81,11 @@ fn exact(path: &str) -> Option<Found<'_>> {
     let path = path.trim_end_matches('/');
     let exact = ClientApi::ALL.into_iter().find_map(|api| {
         let base = path.strip_suffix(suffix(api))?;
-        let is_certain = matches!(api, ClientApi::Chat) || base.is_empty() || is_api_base(base);
+        let is_certain = match api {
+            ClientApi::Chat => true,
+            ClientApi::Ollama => false,
+            _ => base.is_empty() || is_api_base(base),
+        };
         let target = Target::Ask(api, base);
         Some(Found { target, is_certain })
     });

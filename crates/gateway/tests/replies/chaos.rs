@@ -212,6 +212,11 @@ impl Case {
             Mode::Streamed => fields["model"] = json!("streaming"),
             Mode::Native => fields["model"] = json!("native"),
         }
+        // Arguments that are an object are not streamed.
+        let mode = match mode {
+            Mode::Streamed if api == ClientApi::Ollama => Mode::Checked,
+            other => other,
+        };
         let mut scripts: Vec<Script> = (0..=random.below(3))
             .map(|_| script(&mut random, is_streamed, mode))
             .collect();
@@ -403,7 +408,11 @@ impl Case {
             }
         }
         assert_eq!(got.status, Some(200));
-        assert_eq!(got.content_type, "text/event-stream");
+        let content_type = match self.api {
+            ClientApi::Ollama => "application/x-ndjson",
+            _ => "text/event-stream",
+        };
+        assert_eq!(got.content_type, content_type);
         assert_eq!(got.end, Some(Ok(())));
         let mut recorded = self.read(&got.bytes);
         // Other tests cover messages about connections.

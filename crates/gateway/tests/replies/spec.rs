@@ -101,8 +101,8 @@ fn examples() {
                 let found = crate::responses::spec::lines(form, &text, &words[0]);
                 assert_eq!(found, fence.content, "gateway.md, line {}", fence.line);
             }
-            // Another test covers the examples of Messages.
-            other if other.starts_with("messages-") => {}
+            // Other tests cover the examples of Messages and of Ollama's API.
+            other if other.starts_with("messages-") || other.starts_with("ollama-") => {}
             other => panic!("a fence of no known form: {other}"),
         }
     }

@@ -111,6 +111,8 @@ fn thinking_keeps_a_client_waiting() {
         ),
         (ClientApi::Responses, json!({}), 0, 2),
         (ClientApi::Chat, json!({}), 0, 2),
+        // The reasoning is sent at the beginning, and lines begin with a blank.
+        (ClientApi::Ollama, json!({}), 0, 0),
     ] {
         let mut body = match api {
             ClientApi::Messages => crate::messages::model::request(&fields),

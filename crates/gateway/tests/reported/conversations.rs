@@ -161,13 +161,16 @@ pub(super) fn request(api: ClientApi, sent: &[&str]) -> Value {
         messages.push(match api {
             ClientApi::Chat => chat(kind, id, text),
             ClientApi::Responses => item(kind, id, text),
+            ClientApi::Ollama => ollama(kind, id, text),
             _ => message(kind, id, text),
         });
     }
     let parameters = json!({"type": "object", "properties": {}});
     match api {
-        ClientApi::Chat => json!({"model": "m", "messages": messages, "tools": [
-            {"type": "function", "function": {"name": "now", "parameters": parameters}}]}),
+        ClientApi::Chat | ClientApi::Ollama => {
+            json!({"model": "m", "messages": messages, "tools": [
+            {"type": "function", "function": {"name": "now", "parameters": parameters}}]})
+        }
         ClientApi::Responses => json!({"model": "m", "input": messages, "tools": [
             {"type": "function", "name": "now", "parameters": parameters}]}),
         _ => json!({"model": "m", "max_tokens": 9, "messages": messages, "tools": [
@@ -186,6 +189,16 @@ fn chat(kind: &str, id: &str, text: &str) -> Value {
         "image" => {
             json!({"role": "tool", "tool_call_id": id, "content": [{"type": "text", "text": text}, image]})
         }
+        role => json!({"role": role, "content": text}),
+    }
+}
+
+fn ollama(kind: &str, id: &str, text: &str) -> Value {
+    match kind {
+        "call" => json!({"role": "assistant", "content": "", "tool_calls": [
+            {"id": id, "function": {"name": "now", "arguments": {}}}]}),
+        "result" => json!({"role": "tool", "tool_call_id": id, "content": text}),
+        "image" => json!({"role": "tool", "tool_call_id": id, "content": text, "images": ["iVBO"]}),
         role => json!({"role": role, "content": text}),
     }
 }

@@ -23,8 +23,9 @@ struct Fact {
     /// The expected line for each form.
     stream_client: Option<String>,
     whole_client: Option<String>,
-    /// The expected line in Messages, if it is another.
+    /// The expected line in Messages and in Ollama's API, if it is another.
     messages_client: Option<String>,
+    ollama_client: Option<String>,
     requests: usize,
     apis: &'static [ClientApi],
 }
@@ -83,6 +84,7 @@ impl Fact {
                 self.whole_client = Some(rest.to_owned());
             }
             "messages" => self.messages_client = Some(rest.to_owned()),
+            "ollama" => self.ollama_client = Some(rest.to_owned()),
             "client-stream" => self.stream_client = Some(rest.to_owned()),
             "client-whole" => self.whole_client = Some(rest.to_owned()),
             "asked" => self.requests = rest.parse().unwrap(),
@@ -102,11 +104,12 @@ impl Fact {
             }
             for &api in self.apis {
                 let (found, requests) = self.ask(api, is_streamed, &answers);
-                let messages = self.messages_client.as_ref();
-                let expected = messages
-                    .filter(|_| api == ClientApi::Messages)
-                    .or(expected.as_ref());
-                let expected = expected.unwrap();
+                let own = match api {
+                    ClientApi::Messages => &self.messages_client,
+                    ClientApi::Ollama => &self.ollama_client,
+                    _ => &None,
+                };
+                let expected = own.as_ref().or(expected.as_ref()).unwrap();
                 let form = if is_streamed { "streamed" } else { "whole" };
                 assert_eq!(found, *expected, "{api:?}, {form}: {}", self.name);
                 assert_eq!(requests, self.requests, "{api:?}, {form}: {}", self.name);

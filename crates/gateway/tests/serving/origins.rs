@@ -78,6 +78,7 @@ async fn wrong_addresses() {
             let text = response.text().await.unwrap();
             for known in [
                 "POST /v1/chat/completions",
+                "/api/chat, ",
                 "GET /health, /ready and /metrics",
                 "GET /v1/models, /v1/models/NAME",
                 "/v1/completions",

@@ -10,7 +10,6 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::adapter::{AskEnd, Asked};
-use crate::api::encoder::keep_alive_comment;
 use crate::error::GatewayError;
 use crate::reply::{Flow, USAGE_WAIT};
 use crate::server::body::{Body, Response};
@@ -151,6 +150,11 @@ impl Run {
         // Drops the rest of the answer.
         self.answer = None;
         self.late = None;
+        let elapsed = self.guard.elapsed();
+        let end = move |asked: &mut Asked| {
+            asked.elapsed(elapsed);
+            end(asked)
+        };
         let read = read_reply(&self.shared, &self.request.asked, bytes, end);
         match read.await.unwrap_or_else(AskEnd::Refused) {
             AskEnd::Done => self.ended = Some(Ok(())),
@@ -179,7 +183,7 @@ pub(super) async fn stream(run: Run) -> Response {
     let idle = run.shared.config.timeouts.idle;
     let mut body = ProducedBody::unstarted(idle, |sender| fill(run, head, sender));
     match body.started(is_started).await {
-        Ok(Ok(headers)) => response::with_headers(response::stream(Body::new(body)), headers),
+        Ok(Ok(headers)) => response::with_headers(response::stream(api, Body::new(body)), headers),
         Ok(Err(error)) => response::error(api, &error, &id),
         Err(_) => {
             let words = "the response could not be created";
@@ -191,6 +195,7 @@ pub(super) async fn stream(run: Run) -> Response {
 /// Fills the body of a response until it is complete.
 async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
     let mut head = Some(head);
+    let api = run.guard.api;
     let keep_alive = run.shared.config.timeouts.keep_alive;
     let mut next_heartbeat = Instant::now() + keep_alive;
     // One timer for the whole stream. It is moved only when it has elapsed.
@@ -207,9 +212,9 @@ async fn fill(mut run: Run, head: oneshot::Sender<Head>, sender: BodySender) {
                             if let Some(head) = head.take() {
                                 let _ = head.send(Ok(HeaderMap::new()));
                             }
-                            // A reply that is being read at this moment gets a comment.
+                            // A reply that is being read at this moment gets what the API ignores.
                             let heartbeat = asked.try_lock().ok().and_then(|asked| asked.keep_alive());
-                            let heartbeat = heartbeat.unwrap_or_else(keep_alive_comment);
+                            let heartbeat = heartbeat.unwrap_or_else(|| api.keep_alive());
                             sender.send(heartbeat.into()).await;
                             next_heartbeat = Instant::now() + keep_alive;
                         }
