@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import threading
+import typing
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +23,7 @@ from interrupts import check_interrupt
 from specification import dialect_of, examples
 
 import plaincall as pc
-from plaincall.data import SPARK_STRUCT, extract_array
+from plaincall.data import extract_array
 
 CALL = "Look.\n!!!GADGET_START:read:a\n!!!ARG:path\na.txt\n!!!GADGET_END\n"
 TRUNCATED = "!!!GADGET_START:read\n!!!ARG:path\na.txt"
@@ -359,9 +361,12 @@ def test_columns_of_polars_without_values() -> None:
 
 
 def test_spark_accepts_the_function_as_it_is() -> None:
-    from pyspark.sql.functions import arrow_udf
+    from pyspark.sql.pandas.functions import ArrowUDFType
+    from pyspark.sql.pandas.typehints import infer_eval_type
 
-    assert arrow_udf(extract_array, f"struct<{SPARK_STRUCT}>").evalType > 0
+    # As `arrow_udf` does, which needs a session.
+    found = infer_eval_type(inspect.signature(extract_array), typing.get_type_hints(extract_array), "arrow")
+    assert found == ArrowUDFType.SCALAR
     assert extract_array(INPUT["text"].combine_chunks()).type.names == ["content", "calls", "error"]
 
 

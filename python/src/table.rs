@@ -89,19 +89,21 @@ impl Iterator for Arrays {
 ///
 /// The library that reads gets a text only, so its exception is another one. Python raises `KeyboardInterrupt` after it.
 fn not_interrupted() -> Result<(), ArrowError> {
-    let interrupted = Python::try_attach(|py| {
+    let stopped = Python::try_attach(|py| {
         let stopped = py.check_signals().err()?;
+        // Before the signal is set again: it would be raised by this.
+        let text = stopped.to_string();
         if stopped.is_instance_of::<PyKeyboardInterrupt>(py) {
-            let again = py.import("_thread");
-            let again = again.and_then(|thread| thread.call_method0("interrupt_main"));
+            let thread = py.import("_thread");
+            let again = thread.and_then(|thread| thread.call_method0("interrupt_main"));
             if let Err(error) = again {
-                return Some(error);
+                return Some(error.to_string());
             }
         }
-        Some(stopped)
+        Some(text)
     });
-    match interrupted.flatten() {
-        Some(stopped) => Err(ArrowError::CDataInterface(format!("stopped by {stopped}"))),
+    match stopped.flatten() {
+        Some(text) => Err(ArrowError::CDataInterface(format!("stopped by {text}"))),
         None => Ok(()),
     }
 }
