@@ -23,7 +23,7 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from scripted import CALL, INVALID, Model
 
-import plaincall.http
+import plaincall.httpx2
 
 BASE = "http://model.test/v1"
 ANSWER = "It is mild."
@@ -32,11 +32,11 @@ STREAMED = pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "
 
 
 def sync_http(model: Model) -> httpx2.Client:
-    return httpx2.Client(transport=plaincall.http.Transport(model.sync_transport(httpx2)))
+    return httpx2.Client(transport=plaincall.httpx2.Transport(model.sync_transport(httpx2)))
 
 
 def async_http(model: Model) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(transport=plaincall.http.AsyncTransport(model.async_transport(httpx2)))
+    return httpx2.AsyncClient(transport=plaincall.httpx2.AsyncTransport(model.async_transport(httpx2)))
 
 
 def async_openai(model: Model) -> openai.AsyncOpenAI:

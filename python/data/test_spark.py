@@ -152,10 +152,7 @@ def test_an_arrow_udf(spark: Any, source: Path, reference: list[dict[str, Any]])
     if not hasattr(functions, "arrow_udf"):
         pytest.skip("this version of Spark has no Arrow UDF")
 
-    def row_of(texts: pyarrow.Array) -> pyarrow.Array:
-        return extract_array(texts)
-
-    udf = functions.arrow_udf(row_of, f"struct<{SPARK_STRUCT}>")
+    udf = functions.arrow_udf(extract_array, f"struct<{SPARK_STRUCT}>")
     frame = spark.read.parquet(str(source)).limit(300)
     frame = frame.withColumn("row", udf("text"))
     known = {row["id"]: row for row in reference}

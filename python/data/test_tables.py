@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import threading
+import typing
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,9 +19,11 @@ import pytest
 from examples import run_examples
 from hypothesis import given
 from hypothesis import strategies as some
+from interrupts import check_interrupt
 from specification import dialect_of, examples
 
 import plaincall as pc
+from plaincall.data import extract_array
 
 CALL = "Look.\n!!!GADGET_START:read:a\n!!!ARG:path\na.txt\n!!!GADGET_END\n"
 TRUNCATED = "!!!GADGET_START:read\n!!!ARG:path\na.txt"
@@ -180,8 +185,25 @@ def test_mistakes() -> None:
         pc.error_rates(INPUT)
     with pytest.raises(ValueError, match="no column `calls`"):
         pyarrow.table(pc.render_many(INPUT))
-    with pytest.raises(ValueError, match="unknown stop"):
-        pc.table(INPUT, stop="soon")  # type: ignore[arg-type]
+    for stop in (5, ["stop"]):
+        with pytest.raises(TypeError, match=r"^`stop`: expected a str"):
+            pc.table(INPUT, stop=stop)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^`column`: expected the name of a column, found int"):
+        pc.table(INPUT, 5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^`tools`: expected a Toolbox, found list"):
+        pc.table(INPUT, tools=[print])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^`dialect`: expected a Dialect"):
+        pc.render_many(INPUT, dialect="block")  # type: ignore[arg-type]
+    array = INPUT["text"].combine_chunks()
+    for data, advice in [
+        (polars.Series("text", TEXTS), "Series; use `series.to_frame()`"),
+        (pandas.Series(TEXTS), "Series; use `series.to_frame()`"),
+        (polars.LazyFrame({"text": TEXTS}), "LazyFrame; use `frame.collect()`"),
+        (array, '; use `pyarrow.table({"text": array})`'),
+        (INPUT["text"], 'ChunkedArray; use `pyarrow.table({"text": array})`'),
+    ]:
+        with pytest.raises(TypeError, match="^`data`: expected a table, found .*" + re.escape(advice)):
+            pc.table(data)
 
 
 def test_an_error_of_the_input_is_passed_on() -> None:
@@ -280,7 +302,72 @@ def test_large_results_end_a_batch() -> None:
     text = "word " * 4_000_000
     data = pyarrow.table({"text": [text] * 8})
     sizes = [batch.num_rows for batch in pyarrow.RecordBatchReader.from_stream(pc.table(data))]
-    assert sizes == [4, 4]
+    assert sizes == [1] * 8
+
+
+def test_one_chunk_becomes_batches_of_bounded_size() -> None:
+    data = pyarrow.table({"id": range(30_000), "text": [CALL] * 30_000})
+    for source in (data, polars.DataFrame(data), pandas.DataFrame.from_arrow(data), data.slice(1)):
+        made = list(pyarrow.RecordBatchReader.from_stream(pc.table(source)))
+        rows = [batch.num_rows for batch in made]
+        assert len(rows) >= 4 and max(rows) <= 8192 and sum(rows) in (30_000, 29_999), rows
+        ids = pyarrow.Table.from_batches(made)["id"].to_pylist()
+        assert ids == list(range(30_000 - len(ids), 30_000))
+    written = pyarrow.RecordBatchReader.from_stream(pc.render_many(pyarrow.table(pc.table(data)).combine_chunks()))
+    assert max(batch.num_rows for batch in written) <= 8192
+    assert pc.error_rates(pc.table(data))["calls"] == 30_000
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda data: pyarrow.table(pc.table(data)),
+        lambda data: polars.DataFrame(pc.table(polars.DataFrame(data))),
+        lambda data: pyarrow.table(pc.render_many(data, calls="tool_calls")),
+        lambda data: pc.error_rates(pc.table(data)),
+    ],
+    ids=["table", "polars", "render_many", "error_rates"],
+)
+def test_ctrl_c_ends_a_long_table(read: Any) -> None:
+    data = pyarrow.table(pc.table(pyarrow.table({"text": [CALL] * 1000}), tool_calls=True))
+    check_interrupt(lambda size: read(pyarrow.concat_tables([data] * size).combine_chunks()))
+
+
+def test_columns_of_polars_without_values() -> None:
+    frame = polars.DataFrame(
+        {
+            "text": [CALL, None],
+            "null": [None, None],
+            "struct": [{"a": None, "b": 1}, None],
+            "list": [[None], []],
+            "deep": [[{"a": [None]}], None],
+            "array": polars.Series([[None, None], None], dtype=polars.Array(polars.Null, 2)),
+            "large": polars.Series([2**100, None], dtype=polars.Int128),
+            "object": polars.Series([{1}, None], dtype=polars.Object),
+        }
+    )
+    others = [name for name in frame.columns if name not in ("large", "object")]
+    found = polars.DataFrame(pc.table(frame))
+    assert found.select(others).equals(frame.select(others), null_equal=True)
+    assert found.select(others).schema == frame.select(others).schema
+    assert (found["large"].to_list(), found["object"].to_list()) == ([str(2**100), None], ["{1}", None])
+    assert found["calls"].equals(polars.DataFrame(pc.table(frame.select("text")))["calls"])
+    assert pyarrow.table(pc.table(frame))["null"].type == pyarrow.null()
+    assert duckdb.from_arrow(pyarrow.table(pc.table(frame.select(others)))).fetchall()[1][1] is None
+    empty = polars.DataFrame({"text": [None, None], "calls": [None, None]})
+    assert polars.DataFrame(pc.table(empty))["error"].to_list() == ["the text is null"] * 2
+    assert polars.DataFrame(pc.render_many(empty))["error"].to_list() == ["the calls are null"] * 2
+    assert pc.error_rates(empty)["failed_rows"] == 2
+
+
+def test_spark_accepts_the_function_as_it_is() -> None:
+    from pyspark.sql.pandas.functions import ArrowUDFType
+    from pyspark.sql.pandas.typehints import infer_eval_type
+
+    # As `arrow_udf` does, which needs a session.
+    found = infer_eval_type(inspect.signature(extract_array), typing.get_type_hints(extract_array), "arrow")
+    assert found == ArrowUDFType.SCALAR
+    assert extract_array(INPUT["text"].combine_chunks()).type.names == ["content", "calls", "error"]
 
 
 def test_threads_and_the_lock() -> None:

@@ -36,7 +36,7 @@ from vllm.parser.qwen3 import Qwen3Parser  # noqa: E402
 from vllm.tool_parsers import ToolParserManager  # noqa: E402
 
 import plaincall as pc  # noqa: E402
-import plaincall.http  # noqa: E402
+import plaincall.httpx2  # noqa: E402
 
 PROSE = "I will now write the next file, since the tests of the last one pass. It has one function.\n"
 VALUE = '''def total(rows: list[dict], key: str = "amount") -> float:
@@ -313,7 +313,7 @@ def transport(rounds: int) -> None:
         bare, added = [], []
         for _ in range(rounds):
             bare.append(seconds(lambda inner=inner: streamed(inner), 0.2))  # type: ignore[misc]
-            whole = seconds(lambda inner=inner: streamed(plaincall.http.Transport(inner)), 0.2)  # type: ignore[misc]
+            whole = seconds(lambda inner=inner: streamed(plaincall.httpx2.Transport(inner)), 0.2)  # type: ignore[misc]
             added.append(whole - bare[-1])
         per = [statistics.median(one) / len(pieces) * 1e6 for one in (added, bare)]
         print(f"| {name}, {len(pieces)} chunks | {per[0]:.2f} | {per[1]:.2f} |")

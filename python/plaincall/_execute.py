@@ -1,7 +1,7 @@
 """Calls the tools of a reply in dependency order, with asyncio.
 
 ```python
-document = tools.parse(reply, stop="natural")
+document = tools.parse(reply, stop=finish_reason)
 results = await execute(tools, document.calls)
 message = tools.results(results)
 ```
@@ -16,6 +16,8 @@ import dataclasses
 import functools
 import inspect
 import json
+import logging
+import math
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, TypeAlias
@@ -26,8 +28,13 @@ from plaincall.tools import ArgumentError, Result, Toolbox
 Approve = Callable[[Call], "bool | str | Awaitable[bool | str]"]
 """Decides whether a call runs: `True`, or `False` or a reason for the model why it does not."""
 
+Denied: TypeAlias = "tuple[str, Exception | SystemExit | None]"
+"""Why a call is denied, as a sentence for the model, and the exception of `approve`."""
+
 Outcome: TypeAlias = "tuple[Any, Exception | SystemExit | None]"
 """What a function returned, or its exception. A coroutine cannot raise `StopIteration`."""
+
+_LOG = logging.getLogger("plaincall")
 
 MOST_THREADS = 64
 """The maximum number of functions that run in threads at the same time."""
@@ -44,9 +51,10 @@ async def execute(
     """Calls the tools of a reply, each when the calls that it depends on have succeeded, and returns their results in order.
 
     Nothing is raised for a call: an invalid call is rejected, an exception of a tool becomes its error, and a call that depends
-    on a failed one is skipped. If the task is cancelled, its calls are cancelled too.
+    on a failed one is skipped. `Result.exception` has an exception of a tool or of `approve`, and the logger `plaincall` warns
+    with its traceback. If the task is cancelled, its calls are cancelled too.
 
-    Raises `ValueError` if `concurrency` is below 1.
+    Raises `ValueError` if `concurrency` is below 1, or if `timeout` is not above 0.
 
     A coroutine function runs in the event loop, any other function in a thread, at most 64 at the same time. Threads cannot be
     cancelled: after a time limit or a cancellation, their functions continue.
@@ -65,11 +73,12 @@ async def execute(
 
     Calls that were probably meant to end earlier, or that may quote another call (`Call.held`), run only if `approve` is given and
     approves them.
+
+    A tool gets the arguments that were validated, whatever `approve` does with `Call.arguments`, which is a new `dict` each time.
     """
     written = list(calls)
-    if concurrency is not None and concurrency < 1:
-        raise ValueError(f"`concurrency`: found {concurrency}, expected a whole number of at least 1")
-    plan = Plan(tools._set, concurrency)
+    _check_limits(tools, concurrency, timeout)
+    plan = Plan(tools._set, None if concurrency is None else min(concurrency, 2**32 - 1))
     for call in written:
         plan.add(call, approve is not None)
     plan.end()
@@ -79,7 +88,8 @@ async def execute(
     threads = asyncio.Semaphore(MOST_THREADS)
     results: dict[int, Result] = {}
     running: dict[asyncio.Task[Result], int] = {}
-    deciding: dict[asyncio.Task[str | None], int] = {}
+    deciding: dict[asyncio.Task[Denied | None], int] = {}
+    exceptions: dict[int, BaseException] = {}
     try:
         while True:
             while (action := plan.next()) is not None:
@@ -95,17 +105,22 @@ async def execute(
                 elif kind == "skipped":
                     results[index] = Result(call.id, call.name, error=reason, status="skipped")
                 else:
-                    results[index] = Result(call.id, call.name, error=reason, status="rejected")
+                    exception = exceptions.get(index)
+                    results[index] = Result(call.id, call.name, error=reason, status="rejected", exception=exception)
             if not running and not deciding:
                 break
             await asyncio.wait([*running, *deciding], return_when=asyncio.FIRST_COMPLETED)
             for decided in [task for task in deciding if task.done()]:
                 index = deciding.pop(decided)
-                denied = Plan.failure("approval", "CancelledError") if decided.cancelled() else decided.result()
+                cancelled = (Plan.failure("approval", "CancelledError"), None)
+                denied = cancelled if decided.cancelled() else decided.result()
                 if denied is None:
                     plan.admit(index)
-                else:
-                    plan.deny(index, denied)
+                    continue
+                reason, exception = denied
+                if exception is not None:
+                    exceptions[index] = exception
+                plan.deny(index, reason)
             for task in [task for task in running if task.done()]:
                 index = running.pop(task)
                 call = written[index]
@@ -121,7 +136,22 @@ async def execute(
     return [results[index] for index in range(len(written))]
 
 
-async def _denied(approve: Approve, call: Call, asking: asyncio.Lock) -> str | None:
+def _check_limits(tools: object, concurrency: object, timeout: object) -> None:
+    if not isinstance(tools, Toolbox):
+        raise TypeError(f"`tools`: expected a Toolbox, found {type(tools).__name__}")
+    if concurrency is not None:
+        if not isinstance(concurrency, int):
+            raise TypeError(f"`concurrency`: expected a whole number, found {type(concurrency).__name__}")
+        if concurrency < 1:
+            raise ValueError(f"`concurrency`: found {concurrency}, expected a whole number of at least 1")
+    if timeout is not None:
+        if not isinstance(timeout, (int, float)):
+            raise TypeError(f"`timeout`: expected a number of seconds, found {type(timeout).__name__}")
+        if math.isnan(timeout) or timeout <= 0:
+            raise ValueError(f"`timeout`: found {timeout}, expected a number of seconds above 0")
+
+
+async def _denied(approve: Approve, call: Call, asking: asyncio.Lock) -> Denied | None:
     """Returns why a call is denied, or `None` if it is approved."""
     try:
         if inspect.iscoroutinefunction(approve):
@@ -132,10 +162,11 @@ async def _denied(approve: Approve, call: Call, asking: asyncio.Lock) -> str | N
             if error is not None:
                 raise error
     except (Exception, SystemExit) as error:
-        return Plan.failure("approval", type(error).__name__)
+        _LOG.warning("`approve` failed for the call `%s` of `%s`", call.id, call.name, exc_info=error)
+        return Plan.failure("approval", type(error).__name__), error
     if decision is True:
         return None
-    return decision if isinstance(decision, str) else Plan.failure("not_approved")
+    return decision if isinstance(decision, str) else Plan.failure("not_approved"), None
 
 
 async def _run(tools: Toolbox, call: Call, timeout: float | None, threads: asyncio.Semaphore) -> Result:
@@ -148,7 +179,7 @@ async def _run(tools: Toolbox, call: Call, timeout: float | None, threads: async
     except ArgumentError as error:
         return Result(call.id, call.name, error=str(error), status="rejected")
     except (Exception, SystemExit) as error:
-        return Result(call.id, call.name, error=_described(error), status="error")
+        return _raised(call, error)
     if inspect.iscoroutinefunction(function):
         return await _limited(call, _ended(work), timeout)
     # The time limit begins with the function, not with the wait for a thread.
@@ -176,11 +207,22 @@ async def _result(call: Call, ended: Coroutine[Any, Any, Outcome]) -> Result:
         # No thread could be started.
         value, error = None, failed
     if error is not None:
-        return Result(call.id, call.name, error=_described(error), status="error")
+        return _raised(call, error)
     try:
         return Result(call.id, call.name, output=_output(value), status="ok", value=value)
-    except (Exception, SystemExit) as error:
-        return dataclasses.replace(_failed(call, "unwritable", type(error).__name__), value=value)
+    except (Exception, SystemExit) as raised:
+        unwritable = _failed(call, "unwritable", type(raised).__name__)
+        return dataclasses.replace(unwritable, value=value, exception=_logged(call, raised))
+
+
+def _raised(call: Call, error: Exception | SystemExit) -> Result:
+    """Returns the result of a call whose tool raised an exception."""
+    return Result(call.id, call.name, error=_described(error), status="error", exception=_logged(call, error))
+
+
+def _logged(call: Call, error: Exception | SystemExit) -> Exception | SystemExit:
+    _LOG.warning("the tool `%s` failed in the call `%s`", call.name, call.id, exc_info=error)
+    return error
 
 
 def _failed(call: Call, name: Any, detail: str = "") -> Result:

@@ -7,6 +7,7 @@ from typing_extensions import Unpack
 
 from plaincall._events import Event
 from plaincall._gateway import ModelSettings
+from plaincall.tools import Engine, Stop
 
 __all__ = [
     "USAGE_WAIT",
@@ -37,6 +38,7 @@ __all__ = [
     "ValueDelta",
     "ValueEnd",
     "ValueStart",
+    "__version__",
     "error_rates",
     "extract_table",
     "near_misses",
@@ -44,12 +46,14 @@ __all__ = [
     "render_table",
     "unpickled_call",
     "unpickled_dialect",
+    "unpickled_document",
 ]
 
 _Syntax: TypeAlias = Literal["block", "emoji"]
 _Termination: TypeAlias = Literal["explicit", "next_call", "end_of_stream"]
-_Stop: TypeAlias = Literal["natural", "end_of_file", "length", "broken"]
 _Markers: TypeAlias = tuple[str, str]
+
+__version__: str
 
 class DialectError(ValueError):
     """The options of a dialect cannot be used together, or are not enough for the operation."""
@@ -294,7 +298,10 @@ class Call:
         """The ids of the calls that it depends on."""
     @property
     def arguments(self) -> dict[str, Any] | None:
-        """The arguments, or `None` if they are invalid, or those of an emoji call without tools."""
+        """The arguments as a new `dict`, or `None` if they are invalid, or those of an emoji call without tools.
+
+        Changing it does not change the call.
+        """
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """The errors: of the text, and with tools those of the definition."""
@@ -333,18 +340,24 @@ class Call:
     @property
     def source(self) -> str | None:
         """The exact text, with markers; `None` if a value was over the limit and not kept."""
+    def __copy__(self) -> Call: ...
+    def __deepcopy__(self, memo: object, /) -> Call: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Dialect:
     """The rules by which a text is read and written: the syntax, its markers and options.
 
     Create one with `Dialect.block()`, `Dialect.emoji()` or `Dialect.auto()` (the syntax of the first call). Dialects are
-    immutable and can be shared and pickled.
+    immutable and can be shared, hashed and pickled. The first use of one compiles it, so create it once.
 
     `escaped` enables escapes: a backslash before the last character of a marker makes it content. `key` is part of every
     marker. `reasoning` has the markers around reasoning, in which calls are ignored; those of `leading_reasoning` count at the
     beginning of a text only. `in_reasoning` begins inside reasoning. Tools and tables read `leading_reasoning=Dialect.THINK` unless
-    other markers are set; `no_reasoning` switches it off. `markers_anywhere` recognizes block markers anywhere in a
+    other markers are set; `no_reasoning` switches it off. `start`, `end` and `arg` replace the markers
+    `!!!GADGET_START:`, `!!!GADGET_END` and `!!!ARG:` of the block syntax. `markers_anywhere` recognizes block markers anywhere in a
     call. `strict` accepts only the canonical form of the emoji marker, and `self_closing` accepts ` /]` as the end of an emoji
     call without a body.
 
@@ -404,8 +417,11 @@ class Dialect:
     @property
     def escaped(self) -> bool:
         """Whether a backslash makes a marker content."""
+    def __copy__(self) -> Dialect: ...
+    def __deepcopy__(self, memo: object, /) -> Dialect: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Document:
@@ -428,6 +444,11 @@ class Document:
         """The text outside calls and reasoning."""
     def to_json(self) -> str:
         """Returns the document as JSON, as `plaincall parse` prints it."""
+    def __copy__(self) -> Document: ...
+    def __deepcopy__(self, memo: object, /) -> Document: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Parser:
@@ -464,7 +485,7 @@ class Reader:
 
         Raises `ValueError` after `finish`.
         """
-    def finish(self, *, stop: _Stop = "broken") -> list[Event | Call]:
+    def finish(self, *, stop: Stop | None = None) -> list[Event | Call]:
         """Ends the reply, and returns its last events and calls. `stop` states how it ended, as in `parse`.
 
         Raises `ValueError` the second time.
@@ -491,7 +512,7 @@ class ToolSet:
     """Definitions of tools in one dialect. `plaincall.Toolbox` is this class with Python functions."""
 
     def __new__(
-        cls, definitions: str, effects: Sequence[tuple[str, str]], dialect: Dialect, *, unclosed: str = "reject"
+        cls, definitions: str, effects: Sequence[tuple[str, str]], dialect: Dialect, unclosed: str
     ) -> ToolSet: ...
     @property
     def dialect(self) -> Dialect: ...
@@ -499,7 +520,7 @@ class ToolSet:
     def prompt(
         self, *, one_call: bool = False, without_dependencies: bool = False, description_length: int | None = None
     ) -> str: ...
-    def parse(self, text: str | bytes | bytearray, *, stop: str = "broken") -> Document: ...
+    def parse(self, text: str | bytes | bytearray, *, stop: Stop | None = None) -> Document: ...
     def reader(self) -> Reader: ...
     def repair(self, document: Document) -> str | None: ...
     def history(self, parts: Sequence[tuple[str, tuple[str | None, list[str], str] | None]]) -> str: ...
@@ -511,7 +532,13 @@ class ToolSet:
     def render(self, name: str, arguments: str, id: str | None, dependencies: Sequence[str]) -> str: ...
     def escape(self, text: str) -> str: ...
     def grammar(
-        self, engine: str, *, choice: str = "auto", only: str | None = None, one_call: bool = False, ids: bool = False
+        self,
+        engine: Engine,
+        *,
+        choice: str = "auto",
+        only: str | None = None,
+        one_call: bool = False,
+        ids: bool = False,
     ) -> Grammar: ...
 
 @final
@@ -653,7 +680,7 @@ class NearMiss:
 
 @final
 class Table:
-    """A table that is made while it is read. It implements the Arrow PyCapsule interface.
+    """A table that is made while it is read, in batches of at most 8,192 rows. It implements the Arrow PyCapsule interface.
 
     Each time it is read, the input is read again, one batch after another.
     """
@@ -661,7 +688,7 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 def extract_table(
-    data: object, column: str, tools: ToolSet | None, dialect: Dialect | None, stop: str, tool_calls: bool
+    data: object, column: str, tools: ToolSet | None, dialect: Dialect | None, stop: Stop | None, tool_calls: bool
 ) -> Table: ...
 def render_table(data: object, calls: str, content: str, tools: ToolSet | None, dialect: Dialect | None) -> Table: ...
 def error_rates(data: object, calls: str) -> dict[str, Any]: ...
@@ -675,15 +702,17 @@ def parse(
     text: str | bytes | bytearray,
     dialect: Dialect | None = None,
     *,
-    stop: _Stop = "broken",
+    stop: Stop | None = None,
 ) -> Document:
     """Finds the calls in a complete text. No text is an error.
 
-    `stop` states how the text ended, which decides whether a call without an end marker may run: `"natural"` (the text is
-    complete), `"end_of_file"`, `"length"` or `"broken"` (unknown). Default dialect: automatic.
+    `stop` is the finish reason of the reply, as an API has it (`"stop"`, `"length"`, `"end_turn"`, `"max_tokens"`, …), or
+    `"natural"` (the text is complete), `"end_of_file"`, `"length"` or `"broken"` (unknown). It decides whether a call without an end
+    marker may run. Default: unknown. Default dialect: automatic. `table` is faster for many texts.
 
     Raises `DialectError` for an invalid dialect.
     """
 
 def unpickled_call(attributes: dict[str, Any]) -> Call: ...
 def unpickled_dialect(function: str, arguments: dict[str, Any]) -> Dialect: ...
+def unpickled_document(text: str | bytes, rules: Dialect | ToolSet | None, stop: Stop) -> Document: ...

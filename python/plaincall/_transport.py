@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Generator, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio
 
@@ -11,16 +11,64 @@ from plaincall._gateway import READ_ON, STOP, USAGE_ONLY, Settings, new_adapter,
 from plaincall._plaincall import USAGE_WAIT, ErrorResponse, TokenCount
 
 
+def missing(library: str, other: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Returns the error of a transport whose library is not installed."""
+    if error.name != library:
+        return error
+    return ModuleNotFoundError(
+        f"`plaincall.{library}` needs {library}: `pip install 'plaincall[{library}]'`. If your client uses {other}, use "
+        f"`plaincall.{other}`",
+        name=library,
+    )
+
+
+class ForClients:
+    """Refuses an asynchronous client, which needs the other transport."""
+
+    async def __aenter__(self) -> NoReturn:
+        raise TypeError(f"an asynchronous client needs `{type(self).__module__}.AsyncTransport()`")
+
+    async def handle_async_request(self, request: object) -> NoReturn:
+        await self.__aenter__()
+
+
+class ForAsyncClients:
+    """Refuses a client that is not asynchronous, which needs the other transport."""
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError(f"a client that is not asynchronous needs `{type(self).__module__}.Transport()`")
+
+    def handle_request(self, request: object) -> NoReturn:
+        self.__enter__()
+
+
 class Translation:
     """Translates the requests of one transport. `http` is the module, httpx or httpx2."""
 
-    def __init__(self, http: Any, inner: Any, settings: Settings) -> None:
+    def __init__(self, http: Any, inner: Any, settings: Settings, base: str) -> None:
         self.http = http
         self.inner = inner
+        if not isinstance(inner, getattr(http, base)):
+            raise TypeError(
+                f"`inner`: expected a transport of {self.library}, such as `{self.library}.{base.replace('Base', 'HTTP')}()`, "
+                f"found {_name(inner)}{_advice(inner, self.library)}"
+            )
         self.adapter = new_adapter(settings)
 
+    @property
+    def library(self) -> str:
+        """The name of the library."""
+        return str(self.http.__name__)
+
     def applies(self, request: Any) -> bool:
-        """Returns whether the request may be translated. All others keep their streams."""
+        """Returns whether the request may be translated. All others keep their streams.
+
+        Raises `TypeError` for a request of another library.
+        """
+        if not isinstance(request, self.http.Request):
+            raise TypeError(
+                f"this transport is for clients of {self.library}, found {_name(request)}{_advice(request, self.library)}"
+            )
         return self.adapter.translates(request.method, request.url.raw_path.decode())
 
     def ask(self, request: Any) -> Any:
@@ -42,6 +90,18 @@ class Translation:
     def error_response(self, request: Any, error: ErrorResponse) -> Any:
         """Returns a response that no model wrote."""
         return self.http.Response(error.status, headers=error.headers, content=error.body, request=request)
+
+
+def _name(value: object) -> str:
+    """Returns the name of the type of an object, with its library."""
+    library = type(value).__module__.partition(".")[0]
+    return type(value).__qualname__ if library == "builtins" else f"{library}.{type(value).__qualname__}"
+
+
+def _advice(value: object, library: str) -> str:
+    """Returns which module is for an object of the other library."""
+    own = type(value).__module__.partition(".")[0]
+    return f"; with {own}, use `plaincall.{own}`" if own in ("httpx", "httpx2") and own != library else ""
 
 
 class Exchange:
@@ -226,7 +286,7 @@ class SyncTranslation(Translation):
     """Translates requests, and sends them."""
 
     def __init__(self, http: Any, inner: Any, settings: Settings) -> None:
-        super().__init__(http, inner, settings)
+        super().__init__(http, inner, settings, "BaseTransport")
         self.stream = stream_of(http)
 
     def handle(self, request: Any) -> Any:
@@ -253,7 +313,7 @@ class AsyncTranslation(Translation):
     """Translates requests, and sends them with coroutines."""
 
     def __init__(self, http: Any, inner: Any, settings: Settings) -> None:
-        super().__init__(http, inner, settings)
+        super().__init__(http, inner, settings, "AsyncBaseTransport")
         self.stream = async_stream_of(http)
 
     async def handle(self, request: Any) -> Any:

@@ -7,17 +7,16 @@ implements the Arrow PyCapsule interface, and `table` and `render_many` return o
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 from plaincall._plaincall import Dialect, Table, ToolSet
 from plaincall._plaincall import error_rates as _error_rates
 from plaincall._plaincall import extract_table as _extract_table
 from plaincall._plaincall import render_table as _render_table
-from plaincall.tools import Toolbox
-
-_Stop = Literal["natural", "end_of_file", "length", "broken"]
+from plaincall.tools import Stop, Toolbox
 
 _CALL = (
     "index bigint, name string, id string, dependencies array<string>, arguments string, syntax string, "
@@ -49,7 +48,7 @@ def table(
     *,
     tools: Toolbox | None = None,
     dialect: Dialect | None = None,
-    stop: _Stop = "broken",
+    stop: Stop | None = None,
     tool_calls: bool = False,
 ) -> Table:
     """Finds the calls in the texts of a column, and returns the table with the columns `content`, `calls` and `error`.
@@ -58,10 +57,11 @@ def table(
     `arguments` (the text of a JSON object, or null if they are invalid), `syntax`, `termination`, `may_run`, `error` (why it may
     not run), `codes` (of its diagnostics), `start` and `end` (in bytes of the text). `error` is null, or why a row has no
     result: its text is null, or the result has more than 1 GiB. With `tool_calls`, the column `tool_calls` has the calls that
-    may run in the format of the OpenAI API. The other columns stay as they are. Columns with these names are replaced.
+    may run in the format of the OpenAI API. The other columns stay as they are. Columns with these names are replaced. Types of Polars
+    that Arrow does not have, such as `Int128`, become text.
 
     `data` is a table of any library that uses Arrow: an object that implements the Arrow PyCapsule interface, or a `Dataset` of
-    Hugging Face. So is the result, which is made while it is read, one batch after another: `pyarrow.table(result)`,
+    Hugging Face. So is the result, which is made while it is read, in batches of at most 8,192 rows: `pyarrow.table(result)`,
     `polars.DataFrame(result)`, `duckdb.from_arrow(result)`, `pandas.DataFrame.from_arrow(result)`. It can be read more than once
     if `data` can.
 
@@ -70,9 +70,7 @@ def table(
 
     Reading raises `ValueError` if there is no such column, or if it has no text.
     """
-    if tools is not None and dialect is not None:
-        raise ValueError("use `tools` or `dialect`, not both: the tools have a dialect")
-    return _extract_table(_arrow(data), column, _set(tools), dialect, stop, tool_calls)
+    return _extract_table(_arrow(data), _name("column", column), _set(tools, dialect), dialect, stop, tool_calls)
 
 
 def render_many(
@@ -93,9 +91,8 @@ def render_many(
 
     Reading raises `ValueError` if there is no such column of calls.
     """
-    if tools is not None and dialect is not None:
-        raise ValueError("use `tools` or `dialect`, not both: the tools have a dialect")
-    return _render_table(_arrow(data), calls, content, _set(tools), dialect)
+    calls, content = _name("calls", calls), _name("content", content)
+    return _render_table(_arrow(data), calls, content, _set(tools, dialect), dialect)
 
 
 def error_rates(data: Any, calls: str = "calls") -> ErrorRates:
@@ -103,7 +100,7 @@ def error_rates(data: Any, calls: str = "calls") -> ErrorRates:
 
     Raises `ValueError` if there is no such column.
     """
-    counts: ErrorRates = _error_rates(_arrow(data), calls)  # type: ignore[assignment]
+    counts: ErrorRates = _error_rates(_arrow(data), _name("calls", calls))  # type: ignore[assignment]
     return counts
 
 
@@ -118,9 +115,9 @@ def map_in_arrow(batches: Iterable[Any], column: str = "text", **options: Any) -
 
 
 def extract_array(texts: Any, **options: Any) -> Any:
-    """Does the work of `table` for a function of Spark's `arrow_udf`: takes an array of pyarrow with texts, and returns one with structs.
+    """Does the work of `table` for Spark's `arrow_udf`: takes an array of pyarrow with texts, and returns one with structs.
 
-    `options` are those of `table`.
+    `options` are those of `table`, for functions that call it.
     """
     pyarrow = importlib.import_module("pyarrow")
     batch = pyarrow.record_batch([texts], names=["text"])
@@ -128,8 +125,29 @@ def extract_array(texts: Any, **options: Any) -> Any:
     return result.to_struct_array().combine_chunks()
 
 
-def _set(tools: Toolbox | None) -> ToolSet | None:
-    return None if tools is None else tools._set
+# Spark reads from its signature what kind of function it is; pyarrow is not imported before it is used.
+_TEXTS = inspect.Parameter("texts", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Any)
+for _attribute, _value in (
+    ("__annotations__", {"texts": "__import__('pyarrow').Array", "return": "__import__('pyarrow').Array"}),
+    ("__signature__", inspect.Signature([_TEXTS], return_annotation=Any)),
+):
+    setattr(extract_array, _attribute, _value)
+
+
+def _name(argument: str, name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"`{argument}`: expected the name of a column, found {type(name).__name__}")
+    return name
+
+
+def _set(tools: object, dialect: object) -> ToolSet | None:
+    if tools is None:
+        return None
+    if dialect is not None:
+        raise ValueError("use `tools` or `dialect`, not both: the tools have a dialect")
+    if not isinstance(tools, Toolbox):
+        raise TypeError(f"`tools`: expected a Toolbox, found {type(tools).__name__}")
+    return tools._set
 
 
 def _arrow(data: Any) -> Any:
@@ -137,14 +155,68 @@ def _arrow(data: Any) -> Any:
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and isinstance(data, pyarrow.RecordBatchReader):
         return _Reader(data)
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(data, polars.DataFrame):
+        return _Polars.of(polars, data)
+    if (advice := _ADVICE.get(type(data).__name__)) is not None:
+        raise TypeError(f"`data`: expected a table, found {type(data).__name__}; use {advice}")
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return data
     if hasattr(data, "with_format") and hasattr(data, "features"):
         return _Dataset(data)
     raise TypeError(
-        f"expected a table that implements the Arrow PyCapsule interface, found {type(data).__name__}; "
+        f"`data`: expected a table that implements the Arrow PyCapsule interface, found {type(data).__name__}; "
         "convert it with `pyarrow.table`"
     )
+
+
+_ADVICE = {
+    "Array": '`pyarrow.table({"text": array})`',
+    "ChunkedArray": '`pyarrow.table({"text": array})`',
+    "LazyFrame": "`frame.collect()`",
+    "Series": "`series.to_frame()`",
+    "StringArray": '`pyarrow.table({"text": array})`',
+}
+"""What to use instead of objects of other libraries that are no tables."""
+
+
+class _Polars:
+    """A frame of Polars with columns that Rust's library of Arrow does not read. They are read with other types."""
+
+    def __init__(self, frame: Any, typed: Any) -> None:
+        self._frame = frame
+        # An empty frame with the types that the result has: those of the frame, if they can be written.
+        self._typed = typed
+
+    @classmethod
+    def of(cls, polars: Any, frame: Any) -> Any:
+        read = {name: _read_as(polars, dtype, polars.Boolean) for name, dtype in frame.schema.items()}
+        other = {name: dtype for name, dtype in read.items() if dtype != frame.schema[name]}
+        if not other:
+            return frame
+        objects = [name for name in other if frame.schema[name] == polars.Object]
+        texts = {name: [None if one is None else str(one) for one in frame[name]] for name in objects}
+        frame_of_texts = frame.with_columns(polars.Series(name, texts[name], polars.String) for name in objects)
+        typed = {name: _read_as(polars, dtype, polars.Null) for name, dtype in frame.schema.items()}
+        return cls(frame_of_texts.cast(other), polars.DataFrame(schema=typed))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+def _read_as(polars: Any, dtype: Any, null: Any) -> Any:
+    """Returns a type of Polars that Rust's library of Arrow reads: `null` for Null, and text for types that Arrow does not have."""
+    if dtype == polars.Null:
+        return null
+    if any(dtype == getattr(polars, name, None) for name in ("Int128", "UInt128", "Object")):
+        return polars.String
+    if isinstance(dtype, polars.List):
+        return polars.List(_read_as(polars, dtype.inner, null))
+    if isinstance(dtype, polars.Array):
+        return polars.Array(_read_as(polars, dtype.inner, null), dtype.size)
+    if isinstance(dtype, polars.Struct):
+        return polars.Struct({field.name: _read_as(polars, field.dtype, null) for field in dtype.fields})
+    return dtype
 
 
 class _Reader:

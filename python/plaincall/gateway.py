@@ -1,6 +1,6 @@
 """Native tool calls with any HTTP library: requests and answers as bytes, without I/O.
 
-`plaincall.http`, `plaincall.httpx` and `plaincall.asgi` are built on it. Pass each request that `Adapter.translates` to
+`plaincall.httpx2`, `plaincall.httpx` and `plaincall.asgi` are built on it. Pass each request that `Adapter.translates` to
 `Adapter.ask`. For an `Asked`, send its body to its target, feed the answer, and send the pieces to the client. After its end, the reply
 is complete, or the body of the next request corrects it.
 """

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-import httpx
-
 from plaincall._gateway import Settings
-from plaincall._transport import AsyncTranslation, SyncTranslation
+from plaincall._transport import AsyncTranslation, ForAsyncClients, ForClients, SyncTranslation, missing
+
+try:
+    import httpx
+except ModuleNotFoundError as error:
+    raise missing("httpx", "httpx2", error) from None
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncTransport", "Settings", "Transport"]
 
 
-class Transport(httpx.BaseTransport):
+class Transport(ForClients, httpx.BaseTransport):
     """Translates requests with tools to plain text, and replies back while they arrive. It passes on all others.
 
     It translates the chat completions and Responses API of OpenAI and the Messages API of Anthropic; the model server needs
@@ -29,7 +32,7 @@ class Transport(httpx.BaseTransport):
     A request that cannot be translated gets an error response in the format of its API; nothing is passed on untranslated. It can
     be used by several threads.
 
-    Raises `ValueError` for invalid settings.
+    Raises `ValueError` for invalid settings, and `TypeError` if `inner` is no transport of httpx.
     """
 
     def __init__(self, inner: httpx.BaseTransport | None = None, **settings: Unpack[Settings]) -> None:
@@ -44,7 +47,7 @@ class Transport(httpx.BaseTransport):
         self._translation.inner.close()
 
 
-class AsyncTransport(httpx.AsyncBaseTransport):
+class AsyncTransport(ForAsyncClients, httpx.AsyncBaseTransport):
     """The same for `httpx.AsyncClient`. Default of `inner`: `httpx.AsyncHTTPTransport()`."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport | None = None, **settings: Unpack[Settings]) -> None:

@@ -8,16 +8,41 @@ import inspect
 import json
 import sys
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeAlias, Union, cast, overload
+from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, Union, cast, overload
 
-from plaincall._plaincall import Call, DefinitionError, Dialect, Document, Grammar, Plan, Reader, ToolSet
+from plaincall._plaincall import (
+    Call,
+    DefinitionError,
+    Dialect,
+    Document,
+    Grammar,
+    Plan,
+    Reader,
+    RenderError,
+    ToolSet,
+)
 
 Effect: TypeAlias = Literal["read", "idempotent", "write"]
 Status: TypeAlias = Literal["ok", "error", "skipped", "rejected", "cancelled", "unknown"]
+Engine: TypeAlias = Literal["vllm", "sglang", "llama.cpp", "llguidance", "xgrammar"]
+Stop: TypeAlias = Literal[
+    "natural", "end_of_file", "length", "broken",
+    # The finish reasons of APIs.
+    "stop", "tool_calls", "tool_call", "function_call", "tool_use", "end_turn", "eos", "eos_token", "complete", "completed",
+    "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded", "limit",
+    "content_filter", "stop_sequence", "refusal", "pause_turn", "incomplete", "error",
+]  # fmt: skip
+"""How a text ended: `natural` (it is complete), `end_of_file`, `length` or `broken` (unknown), or the finish reason of an API.
+
+Only a known reason is a natural end or a length limit. Any other one, such as `content_filter` or `stop_sequence`, is `broken`.
+"""
 Json: TypeAlias = dict[str, Any]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _SCALARS: dict[object, Json] = {
     str: {"type": "string"},
@@ -34,15 +59,18 @@ class ArgumentError(ValueError):
 
 
 @dataclass(frozen=True)
-class Tool:
-    """A tool: a definition, and the function that runs it if it has one. Call it as you would call the function."""
+class Tool(Generic[P, R]):
+    """A tool: a definition, and the function that runs it if it has one. Call it as you would call the function.
+
+    It can be pickled if its function can. A decorated function of a module is pickled by its name.
+    """
 
     name: str
     description: str
     parameters: Json = field(hash=False)
     """The JSON Schema of the arguments."""
     effect: Effect = "write"
-    function: Callable[..., Any] | None = field(default=None, hash=False)
+    function: Callable[P, R] | None = field(default=None, hash=False)
     read: Callable[[Mapping[str, Any]], Mapping[str, Any]] = field(default=dict, repr=False, compare=False)
     """Converts JSON arguments to those of the function."""
 
@@ -54,10 +82,17 @@ class Tool:
         if self.function is not None:
             object.__setattr__(self, "__wrapped__", self.function)
 
-    def __call__(self, *positional: Any, **named: Any) -> Any:
+    def __call__(self, *positional: P.args, **named: P.kwargs) -> R:
         if self.function is None:
             raise TypeError(Plan.failure("no_function", self.name))
         return self.function(*positional, **named)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        module, name = getattr(self, "__module__", None), getattr(self, "__qualname__", None)
+        # Functions of the main program have no name in other processes.
+        if module != "__main__" and getattr(sys.modules.get(str(module)), str(name), None) is self:
+            return name
+        return super().__reduce_ex__(protocol)
 
     def definition(self) -> Json:
         """Returns the definition in the format of the OpenAI API."""
@@ -81,14 +116,16 @@ class Result:
     """How the call ended; `None` if it is not known."""
     value: Any = field(default=None, repr=False, compare=False)
     """The value that the function returned."""
+    exception: BaseException | None = field(default=None, repr=False, compare=False)
+    """The exception of the function or of `approve`. The model gets `error` only."""
 
 
 @overload
-def tool(function: Callable[..., Any], /) -> Tool: ...
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 @overload
 def tool(
     *, name: str | None = None, description: str | None = None, effect: Effect = "write"
-) -> Callable[[Callable[..., Any]], Tool]: ...
+) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(
     function: Callable[..., Any] | None = None,
     /,
@@ -96,7 +133,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     effect: Effect = "write",
-) -> Tool | Callable[[Callable[..., Any]], Tool]:
+) -> Tool[..., Any] | Callable[[Callable[..., Any]], Tool[..., Any]]:
     """Makes a tool of a function, from its type hints and its docstring.
 
     Hints of `str`, `int`, `float`, `bool`, `None`, `list`, `dict`, `Literal`, `Union`, `Annotated` with a description and
@@ -112,7 +149,14 @@ def tool(
     character, and for generator functions and objects that are not functions.
     """
 
-    def make(function: Callable[..., Any]) -> Tool:
+    for argument, value in (("name", name), ("description", description)):
+        if value is not None and not isinstance(value, str):
+            raise DefinitionError(f"`{argument}`: expected a str, found {type(value).__name__}")
+    effects = typing.get_args(Effect)
+    if effect not in effects:
+        raise DefinitionError(f"`effect` cannot be {effect!r}; possible values: {', '.join(map(repr, effects))}")
+
+    def make(function: Callable[..., Any]) -> Tool[..., Any]:
         if not hasattr(function, "__name__"):
             kind = type(function).__name__
             raise DefinitionError(f"an object of the type `{kind}` is not a function; write a function that calls it")
@@ -133,19 +177,17 @@ def _parameters(
     """Returns the JSON Schema of a function's parameters, and what converts JSON arguments to its own."""
     name = getattr(function, "__name__", repr(function))
     parameters = _signature(function).parameters.values()
-    hints: dict[str, Any] = {}
     properties: Json = {}
     required: list[str] = []
-    needs_pydantic = False
+    foreign: list[str] = []
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise DefinitionError(f"`{name}`: the parameter `{parameter}` has no name in JSON; use a named parameter")
         if parameter.annotation is parameter.empty:
             raise DefinitionError(f"`{name}`: the parameter `{parameter.name}` has no type hint; add one")
-        hint = hints[parameter.name] = _hint(name, function, parameter)
-        schema = _schema(hint)
-        if schema is None:
-            needs_pydantic = True
+        schema = _schema(_hint(name, function, parameter))
+        if schema is None or _is_field(parameter.default):
+            foreign.append(parameter.name)
             continue
         if parameter.name in descriptions:
             schema = {**schema, "description": descriptions[parameter.name]}
@@ -154,19 +196,32 @@ def _parameters(
         elif _is_json(parameter.default):
             schema = {**schema, "default": parameter.default}
         properties[parameter.name] = schema
-    if needs_pydantic:
-        return _with_pydantic(name, list(parameters), hints, descriptions)
+    if foreign:
+        try:
+            _pydantic()
+        except ImportError:
+            raise DefinitionError(
+                f"`{name}`: the type hint of `{foreign[0]}` needs pydantic; install it with `pip install 'plaincall[tools]'`"
+            ) from None
+        model = _Model(name, function)
+        # The language model reads the same about a parameter, whatever the others are.
+        model.schema["properties"].update(properties)
+        return model.schema, model
     # A misspelled argument is an error, not a value that is ignored.
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}, dict
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    if sys.version_info >= (3, 14):
-        # Hints are not evaluated before they are used.
-        import annotationlib
+    try:
+        if sys.version_info >= (3, 14):
+            # Hints are not evaluated before they are used.
+            import annotationlib
 
-        return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
-    return inspect.signature(function)
+            return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+        return inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        name = getattr(function, "__name__", repr(function))
+        raise DefinitionError(f"`{name}` has no signature; write a function with type hints that calls it") from error
 
 
 def _hint(name: str, function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
@@ -197,10 +252,9 @@ def _schema(hint: Any) -> Json | None:
     if not arguments and (origin or hint) in (list, dict):
         return {"type": "array" if (origin or hint) is list else "object"}
     if origin is typing.Annotated:
-        schema, (first, *others) = _schema(arguments[0]), arguments[1:]
-        return (
-            {**schema, "description": first} if schema is not None and isinstance(first, str) and not others else None
-        )
+        schema, texts = _schema(arguments[0]), arguments[1:]
+        is_plain = schema is not None and all(isinstance(text, str) for text in texts)
+        return {**cast(Json, schema), "description": texts[0]} if is_plain else None
     if origin is Literal:
         return {"enum": list(arguments)} if all(_is_json(one) for one in arguments) else None
     inner = [_schema(argument) for argument in arguments]
@@ -216,7 +270,17 @@ def _schema(hint: Any) -> Json | None:
 
 
 def _is_json(value: Any) -> bool:
-    return value is None or (isinstance(value, (str, int, float)) and type(value) in _SCALARS)
+    if type(value) is list:
+        return all(_is_json(one) for one in value)
+    if type(value) is dict:
+        return all(type(key) is str and _is_json(one) for key, one in value.items())
+    return value is None or type(value) in (str, int, float, bool)
+
+
+def _is_field(default: object) -> bool:
+    """Returns whether a default is a `Field` of pydantic, which describes the parameter."""
+    fields = sys.modules.get("pydantic.fields")
+    return fields is not None and isinstance(default, fields.FieldInfo)
 
 
 def _checked(name: str, text: str, schema: Json) -> Json:
@@ -257,48 +321,70 @@ def _is_writable(value: Any) -> bool:
     return True
 
 
-def _with_pydantic(
-    name: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any], descriptions: Mapping[str, str]
-) -> tuple[Json, Callable[[Mapping[str, Any]], Mapping[str, Any]]]:
-    try:
-        pydantic = importlib.import_module("pydantic")
-        # `pydantic` does not load these before they are used.
-        field_info = importlib.import_module("pydantic.fields").FieldInfo
-        invalid = pydantic.ValidationError
-        user_error = importlib.import_module("pydantic.errors").PydanticUserError
-    except ImportError:
-        foreign = [parameter.name for parameter in parameters if _schema(hints[parameter.name]) is None]
-        raise DefinitionError(
-            f"`{name}`: the type hint of `{foreign[0]}` needs pydantic; install it with `pip install plaincall[tools]`"
-        ) from None
-    fields: dict[str, Any] = {}
-    for parameter in parameters:
-        hint = hints[parameter.name]
-        if parameter.name in descriptions:
-            hint = typing.Annotated[hint, pydantic.Field(description=descriptions[parameter.name])]
-        given: dict[str, Any] = {}
-        if isinstance(parameter.default, field_info):
-            hint = typing.Annotated[hint, parameter.default]
-        elif parameter.default is not parameter.empty:
-            given["default"] = parameter.default
-        # Parameters may have names that a model reserves, such as `_x` and `model_config`.
-        fields[f"parameter{len(fields)}"] = (hint, pydantic.Field(alias=parameter.name, **given))
-    config = pydantic.ConfigDict(extra="forbid")
-    try:
-        model = pydantic.create_model(name, __config__=config, **fields)
-        schema = model.model_json_schema()
-    except user_error as error:
-        raise DefinitionError(f"`{name}`: pydantic has no JSON Schema for its type hints: {error}") from error
-    schema.pop("title", None)
+class _Model:
+    """Converts JSON arguments to those of a function, with a model of pydantic."""
 
-    def read(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        pydantic, field_info, user_error = _pydantic()
+        self.name, self.function = name, function
+        self.invalid: type[Exception] = pydantic.ValidationError
+        parameters = list(_signature(function).parameters.values())
+        _, descriptions = _docstring(function)
+        fields: dict[str, Any] = {}
+        for parameter in parameters:
+            hint = _with_fields(_hint(name, function, parameter), pydantic.Field)
+            if parameter.name in descriptions:
+                hint = typing.Annotated[hint, pydantic.Field(description=descriptions[parameter.name])]
+            given: dict[str, Any] = {}
+            if isinstance(parameter.default, field_info):
+                hint = typing.Annotated[hint, parameter.default]
+            elif parameter.default is not parameter.empty:
+                given["default"] = parameter.default
+            # Parameters may have names that a model reserves, such as `_x` and `model_config`.
+            fields[f"parameter{len(fields)}"] = (hint, pydantic.Field(alias=parameter.name, **given))
+        self.names = {parameter.name: key for key, parameter in zip(fields, parameters, strict=True)}
         try:
-            values = model.model_validate(arguments)
-        except invalid as error:
-            raise ArgumentError(_problems(error)) from error
-        return {parameter.name: getattr(values, key) for key, parameter in zip(fields, parameters, strict=True)}
+            self.model = pydantic.create_model(name, __config__=pydantic.ConfigDict(extra="forbid"), **fields)
+            self.schema: Json = self.model.model_json_schema()
+        except user_error as error:
+            raise DefinitionError(f"`{name}`: pydantic has no JSON Schema for its type hints: {error}") from error
+        self.schema.pop("title", None)
 
-    return schema, read
+    def __call__(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            values = self.model.model_validate(arguments)
+        except self.invalid as error:
+            raise ArgumentError(_problems(error)) from error
+        return {name: getattr(values, key) for name, key in self.names.items()}
+
+    def __reduce__(self) -> Any:
+        # Its model exists in this process only.
+        return _Model, (self.name, self.function)
+
+
+def _pydantic() -> Any:
+    """Returns pydantic, its class of fields and its class of errors about types. It does not load them before they are used."""
+    return (
+        importlib.import_module("pydantic"),
+        importlib.import_module("pydantic.fields").FieldInfo,
+        importlib.import_module("pydantic.errors").PydanticUserError,
+    )
+
+
+def _with_fields(hint: Any, field: Callable[..., Any]) -> Any:
+    """Returns a hint in which the texts of `Annotated` are descriptions, as pydantic writes them."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal or not arguments:
+        return hint
+    inner = tuple(_with_fields(one, field) for one in arguments)
+    if origin is typing.Annotated:
+        texts = [one for one in arguments[1:] if isinstance(one, str)]
+        # A description of pydantic comes later, and counts.
+        described = (inner[0], *(field(description=text) for text in texts[:1]), *arguments[1:])
+        return cast(Any, typing.Annotated)[described]
+    if origin is UnionType:
+        return cast(Any, Union)[inner]
+    return hint.copy_with(inner) if hasattr(hint, "copy_with") else origin[inner]
 
 
 def _problems(error: Any) -> str:
@@ -330,7 +416,7 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     return "\n\n".join(description), parameters
 
 
-class Toolbox(Mapping[str, Tool]):
+class Toolbox(Mapping[str, Tool[..., Any]]):
     """Tools in one dialect: writes the system prompt, reads replies, and writes results and repair messages.
 
     A tool is a function, a `Tool`, or a definition of OpenAI, Anthropic or MCP. `effects` sets the effect of tools by name;
@@ -340,12 +426,14 @@ class Toolbox(Mapping[str, Tool]):
     between `<think>` and `</think>` unless the dialect has other markers, are ignored. `unclosed="run"` also runs calls without an
     end marker that the next call or the end of a complete text ended, for models that forget end markers.
 
+    It can be pickled if its tools can.
+
     Raises `DefinitionError` with all problems of the definitions.
     """
 
     def __init__(
         self,
-        tools: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]] = (),
+        tools: Iterable[Tool[..., Any] | Callable[..., Any] | Mapping[str, Any]] = (),
         *,
         dialect: Dialect | None = None,
         effects: Mapping[str, Effect] | None = None,
@@ -353,7 +441,9 @@ class Toolbox(Mapping[str, Tool]):
     ) -> None:
         definitions: list[Json] = []
         known: dict[str, Effect] = {}
-        functions: dict[str, Tool] = {}
+        functions: dict[str, Tool[..., Any]] = {}
+        if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
+            raise _wrong_type("tools", "a list of functions, tools or definitions", tools)
         for one in tools:
             if isinstance(one, Mapping):
                 definitions.append(dict(one))
@@ -364,9 +454,12 @@ class Toolbox(Mapping[str, Tool]):
             functions[made.name] = made
         known.update(effects or {})
         self._set = ToolSet(
-            json.dumps(definitions), list(known.items()), dialect or Dialect.block(escaped=True), unclosed=unclosed
+            json.dumps(definitions),
+            list(known.items()),
+            Dialect.block(escaped=True) if dialect is None else dialect,
+            unclosed,
         )
-        self._tools: dict[str, Tool] = {}
+        self._tools: dict[str, Tool[..., Any]] = {}
         described = self._set.tools()
         for name in effects or {}:
             if name not in described:
@@ -375,7 +468,7 @@ class Toolbox(Mapping[str, Tool]):
             given = functions.get(name)
             self._tools[name] = given or Tool(name, description, json.loads(schema), cast(Effect, effect))
 
-    def __getitem__(self, name: str) -> Tool:
+    def __getitem__(self, name: str) -> Tool[..., Any]:
         return self._tools[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -407,13 +500,11 @@ class Toolbox(Mapping[str, Tool]):
             one_call=one_call, without_dependencies=without_dependencies, description_length=description_length
         )
 
-    def parse(
-        self, text: str | bytes, *, stop: Literal["natural", "end_of_file", "length", "broken"] = "broken"
-    ) -> Document:
+    def parse(self, text: str | bytes, *, stop: Stop | None = None) -> Document:
         """Reads a complete reply, and validates its calls. Invalid calls are data; nothing is raised for text.
 
-        `stop` states how the reply ended: `"natural"` after a finish reason like `stop`, `"length"` after a length limit. A call
-        without an end marker may run only in a reply that is known to be complete.
+        `stop` is the finish reason of the reply, as the client has it, or another `Stop`. A call without an end marker may run only
+        in a reply that is known to be complete. Default: nothing is known.
         """
         return self._set.parse(text, stop=stop)
 
@@ -428,30 +519,28 @@ class Toolbox(Mapping[str, Tool]):
         """
         return self._set.repair(document)
 
-    def history(self, content: str | None = None, tool_calls: Sequence[Call | Mapping[str, Any]] = ()) -> str:
-        """Writes an earlier turn of the model as text: its content, and its calls in the format of the OpenAI API.
+    def history(self, content: Content = None, tool_calls: Iterable[Call | object] | None = None) -> str:
+        """Writes an earlier turn of the model as text: its content, and its calls.
+
+        Both are as the clients of OpenAI and Anthropic have them, as objects or as dicts: `content` is a text or a list of parts, such
+        as the `content` of a message of Anthropic and the `output` of a response of OpenAI, whose calls keep their places.
+        `tool_calls` has the calls of a chat completion, or calls of this package.
 
         Text that the model wrote in this dialect needs no change; use this for turns of other programs.
 
-        Raises `ValueError` for an invalid `Call`.
+        Raises `ValueError` for an invalid `Call`, and `TypeError` for another object.
         """
-        parts: list[tuple[str, tuple[str | None, list[str], str] | None]] = []
-        if content:
-            parts.append((content, None))
-        for call in tool_calls:
-            if isinstance(call, Call):
-                if call.arguments is None:
-                    raise ValueError(
-                        f"the call `{call.id}` is invalid; pass the text of the reply to the model instead"
-                    )
-                arguments = json.dumps(call.arguments)
-                parts.append((call.name, (call.id, list(call.dependencies), arguments)))
-                continue
-            function = call["function"]
-            arguments = function.get("arguments") or ""
-            if not isinstance(arguments, str):
-                arguments = json.dumps(arguments)
-            parts.append((function["name"], (call.get("id"), [], arguments)))
+        parts: list[Part] = []
+        if content is None or isinstance(content, str):
+            parts += [(content, None)] if content else []
+        elif isinstance(content, Iterable) and not isinstance(content, (bytes, Mapping)):
+            for at, part in enumerate(content):
+                parts += _content_part(f"content[{at}]", part)
+        else:
+            raise _wrong_type("content", "a str or a list of parts", content)
+        if isinstance(tool_calls, (str, bytes, Mapping)):
+            raise _wrong_type("tool_calls", "a list of calls", tool_calls)
+        parts += [_past_call(f"tool_calls[{at}]", call) for at, call in enumerate(tool_calls or ())]
         return self._set.history(parts)
 
     def results(self, results: Iterable[Result], calls: Iterable[Call] | None = None) -> str:
@@ -459,7 +548,11 @@ class Toolbox(Mapping[str, Tool]):
 
         With `calls`, the results are in their order, and a call without a result gets one with the status `unknown`.
         """
-        given = [(one.name, one.id, one.status, one.output, one.error) for one in results]
+        written = list(results)
+        for at, one in enumerate(written):
+            if not isinstance(one, Result):
+                raise _wrong_type(f"results[{at}]", "a Result", one)
+        given = [(one.name, one.id, one.status, one.output, one.error) for one in written]
         order = None if calls is None else [(call.name, call.id) for call in calls]
         return self._set.results(given, order)
 
@@ -470,6 +563,16 @@ class Toolbox(Mapping[str, Tool]):
 
         Raises `RenderError` if the syntax cannot express it, or would read it differently.
         """
+        if not isinstance(arguments, Mapping):
+            raise _wrong_type("arguments", "a dict", arguments)
+        for at, value in arguments.items():
+            if not _is_writable([at, value]):
+                raise RenderError(f"JSON has no value for the argument {at!r}: {value!r}")
+        if isinstance(dependencies, str):
+            raise _wrong_type("dependencies", "a list of ids", dependencies)
+        for what, text in (("name", name), ("id", "" if id is None else id)):
+            if not isinstance(text, str):
+                raise _wrong_type(what, "a str", text)
         return self._set.render(name, json.dumps(dict(arguments)), id, list(dependencies))
 
     def escape(self, text: str) -> str:
@@ -478,7 +581,7 @@ class Toolbox(Mapping[str, Tool]):
 
     def grammar(
         self,
-        engine: str,
+        engine: Engine,
         *,
         choice: Literal["auto", "required", "none"] = "auto",
         only: str | None = None,
@@ -491,4 +594,57 @@ class Toolbox(Mapping[str, Tool]):
 
         Raises `GrammarError` if the tools have no grammar.
         """
+        for what, text in (("engine", engine), ("choice", choice), ("only", "" if only is None else only)):
+            if not isinstance(text, str):
+                raise _wrong_type(what, "a str", text)
         return self._set.grammar(engine, choice=choice, only=only, one_call=one_call, ids=ids)
+
+
+Part: TypeAlias = tuple[str, tuple[str | None, list[str], str] | None]
+"""A part of an earlier turn: `(text, None)`, or `(name, (id, dependencies, arguments as JSON))`."""
+Content: TypeAlias = str | Iterable[object] | None
+"""The content of a turn."""
+
+
+def _wrong_type(name: str, expected: str, found: object) -> TypeError:
+    return TypeError(f"`{name}`: expected {expected}, found {type(found).__name__}")
+
+
+def _attribute(value: object, name: str) -> Any:
+    """Returns an attribute of an object, or a member of a dict."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _content_part(place: str, part: object) -> list[Part]:
+    """Returns a part of a content: of a chat completion, of a message of Anthropic, or an item of a response."""
+    if isinstance(part, str):
+        return [(part, None)]
+    kind = _attribute(part, "type")
+    if kind in ("tool_use", "function_call"):
+        return [_past_call(place, part)]
+    if kind in ("thinking", "redacted_thinking", "reasoning"):
+        return []
+    content = _attribute(part, "content")
+    if kind == "message" and isinstance(content, Iterable):
+        return [piece for at, one in enumerate(content) for piece in _content_part(f"{place}.content[{at}]", one)]
+    text = _attribute(part, "text" if kind != "refusal" else "refusal")
+    if isinstance(text, str):
+        return [(text, None)]
+    raise _wrong_type(place, "a text, or a call with a name and arguments", part if kind is None else kind)
+
+
+def _past_call(place: str, call: object) -> Part:
+    """Returns a call of this package, of a chat completion, of a message of Anthropic or of a response."""
+    if isinstance(call, Call):
+        if call.arguments is None:
+            raise ValueError(f"the call `{call.id}` is invalid; pass the text of the reply to the model instead")
+        return call.name, (call.id, list(call.dependencies), json.dumps(call.arguments))
+    function = _attribute(call, "function")
+    named = call if function is None else function
+    name, arguments = _attribute(named, "name"), _attribute(named, "arguments")
+    if not isinstance(name, str):
+        raise _wrong_type(place, "a call with a name and arguments", call)
+    if arguments is None:
+        arguments = _attribute(named, "input") or ""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return name, (_attribute(call, "call_id") or _attribute(call, "id"), [], text)

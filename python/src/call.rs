@@ -5,16 +5,16 @@ use std::sync::Arc;
 use plaincall_plan::PlannedCall;
 use plaincall_reply::{DecidedCall, ReadCall, ReplyCheck};
 use plaincall_tool::ToolSet;
-use pyo3::exceptions::PyException;
+use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::events::{diagnostics, optional, string, strings, word};
 use crate::json;
 
 /// A function and its arguments, which create an object again.
-type Reduced<'py> = (pyo3::Bound<'py, PyAny>, (pyo3::Bound<'py, PyDict>,));
+type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyDict>,));
 
 /// A call, with the decision of whether it may run.
 ///
@@ -36,9 +36,8 @@ pub(crate) struct Call {
     /// The ids of the calls that it depends on.
     #[pyo3(get)]
     dependencies: Py<PyAny>,
-    /// The arguments as a `dict`, or `None` if they are invalid.
-    #[pyo3(get)]
-    arguments: Py<PyAny>,
+    /// The arguments that were validated. Python gets copies.
+    arguments: Option<Value>,
     /// The errors: of the text, and with tools those of the definition.
     #[pyo3(get)]
     problems: Py<PyTuple>,
@@ -84,10 +83,6 @@ impl Call {
         tools: Option<Arc<ToolSet>>,
     ) -> PyResult<Self> {
         let call = &read.call;
-        let arguments = match read.value() {
-            Some(arguments) => json::to_python(py, &arguments)?.unbind(),
-            None => py.None(),
-        };
         let rejection = read.rejection().map(ToString::to_string);
         let held = read.held().map(ToString::to_string);
         Ok(Self {
@@ -96,7 +91,7 @@ impl Call {
             id: string(py, &call.id),
             is_id_automatic: call.is_id_automatic,
             dependencies: strings(py, call.dependencies.iter().map(String::as_str))?,
-            arguments,
+            arguments: read.value(),
             problems: diagnostics(py, read.errors())?,
             rejection: optional(py, rejection.as_deref()),
             held: optional(py, held.as_deref()),
@@ -132,63 +127,99 @@ impl Call {
             let [syntax, termination]: [String; 2] =
                 [self.syntax.extract(py)?, self.termination.extract(py)?];
             let name: String = self.name.extract(py)?;
-            let arguments = self.written_arguments(py)?;
-            let read = ReadCall::named(&name, arguments.as_ref(), &syntax, &termination);
+            let arguments = self.arguments.as_ref().and_then(Value::as_object);
+            let read = ReadCall::named(&name, arguments, &syntax, &termination);
             let mismatch = check.mismatch(tools, &read);
             call.rejection = call.rejection.or(mismatch);
         }
         Ok(call)
     }
-
-    /// Returns the arguments as JSON, or `None` if they were not read or JSON does not have them.
-    fn written_arguments(&self, py: Python<'_>) -> PyResult<Option<Map<String, Value>>> {
-        let dumps = py.import("json")?.getattr("dumps")?;
-        let text = match dumps.call1((&self.arguments,)) {
-            Ok(text) => text.extract::<String>()?,
-            Err(error) if error.is_instance_of::<PyException>(py) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        Ok(json::object("arguments", &text).ok())
-    }
 }
 
-/// Defines what pickles contain: these attributes, which are all.
+/// Defines what pickles contain: these attributes and the arguments, which are all.
 macro_rules! pickled {
     ($($name:ident)*) => {
-        const PICKLED: &[&str] = &[$(stringify!($name)),*];
+        const PICKLED: &[&str] = &[$(stringify!($name),)* ARGUMENTS];
 
         /// Creates the call that a pickle describes by its attributes.
         #[pyfunction]
-        pub(crate) fn unpickled_call(attributes: &pyo3::Bound<'_, PyAny>) -> PyResult<Call> {
+        pub(crate) fn unpickled_call(attributes: &Bound<'_, PyAny>) -> PyResult<Call> {
+            let arguments = attributes.get_item(ARGUMENTS)?;
             Ok(Call {
                 $($name: attributes.get_item(stringify!($name))?.extract()?,)*
+                arguments: json::of_python(ARGUMENTS, &arguments)?.map(Value::Object),
                 tools: None,
             })
         }
     };
 }
 
+const ARGUMENTS: &str = "arguments";
+
 pickled! {
-    index name id is_id_automatic dependencies arguments problems rejection held diagnostics syntax termination raw_args body start
+    index name id is_id_automatic dependencies problems rejection held diagnostics syntax termination raw_args body start
     end source
+}
+
+/// Returns all attributes.
+fn attributes<'py>(call: &Bound<'py, Call>) -> PyResult<Bound<'py, PyDict>> {
+    let attributes = PyDict::new(call.py());
+    for name in PICKLED {
+        attributes.set_item(name, call.getattr(*name)?)?;
+    }
+    Ok(attributes)
 }
 
 #[pymethods]
 impl Call {
     /// What pickles contain.
-    fn __reduce__<'py>(this: &pyo3::Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        let attributes = PyDict::new(this.py());
-        for name in PICKLED {
-            attributes.set_item(name, this.getattr(*name)?)?;
-        }
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let module = this.py().import("plaincall._plaincall")?;
-        Ok((module.getattr("unpickled_call")?, (attributes,)))
+        Ok((module.getattr("unpickled_call")?, (attributes(this)?,)))
     }
 
     #[classattr]
     #[pyo3(name = "__match_args__")]
     fn match_args() -> (&'static str, &'static str, &'static str) {
         ("name", "arguments", "id")
+    }
+
+    /// The arguments as a new `dict`, or `None` if they are invalid, or those of an emoji call without tools.
+    #[getter]
+    fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.arguments {
+            Some(arguments) => json::to_python(py, arguments),
+            None => Ok(py.None().into_bound(py)),
+        }
+    }
+
+    /// It cannot change.
+    fn __copy__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    fn __deepcopy__<'py>(this: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        this
+    }
+
+    /// Calls are equal if all attributes are.
+    fn __richcmp__<'py>(
+        this: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        operation: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match (other.cast::<Self>(), operation) {
+            (Ok(other), CompareOp::Eq | CompareOp::Ne) => {
+                attributes(this)?.rich_compare(attributes(other)?, operation)
+            }
+            _ => Ok(this.py().NotImplemented().into_bound(this.py())),
+        }
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        (&self.name, &self.id, &self.source, self.start)
+            .into_pyobject(py)?
+            .hash()
     }
 
     /// Whether the call may run: it is complete and valid, and nothing in it was probably meant as its end.
@@ -204,7 +235,7 @@ impl Call {
         let (name, id, arguments) = (
             shown(&self.name)?,
             shown(&self.id)?,
-            shown(&self.arguments)?,
+            self.arguments(py)?.repr()?.to_string_lossy().into_owned(),
         );
         let rejection = if self.rejection.is_none(py) {
             String::new()

@@ -3,20 +3,31 @@
 use std::sync::Arc;
 
 use plaincall_prompt::repair::repair_document;
-use plaincall_reply::{ModelText, PromptText, ReplyCheck, Unclosed, document::Segment};
-use plaincall_syntax::{DialectError, Syntax};
-use plaincall_tool::{NoTools, ToolSet};
-use pyo3::exceptions::PyTypeError;
+use plaincall_reply::document::{DocumentReader, Segment};
+use plaincall_reply::{ModelText, PromptText, Stop};
+use plaincall_syntax::Syntax;
+use plaincall_tool::{ToolLookup, ToolSet};
+use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyByteArray, PyBytes, PyTuple};
 
 use crate::call::Call;
 use crate::dialect::Dialect;
-use crate::error;
 use crate::events::{Reasoning, Text, diagnostics, string};
-use crate::input::bytes;
+use crate::input::{bytes, dialect_of};
 use crate::lock::released;
 use crate::settings::stop_from;
+use crate::{error, toolbox};
+
+/// After so many bytes of a text, and after so many parts, a signal such as Ctrl-C can stop the work.
+const CHUNK: usize = 256 << 10;
+const SEGMENTS: usize = 1000;
+
+/// A function and its arguments, which create an object again.
+type Reduced<'py> = (
+    Bound<'py, PyAny>,
+    (Py<PyAny>, Option<Py<PyAny>>, &'static str),
+);
 
 /// A complete text: its parts, its calls and its diagnostics (`spec/common.md` 11).
 #[pyclass(frozen, module = "plaincall")]
@@ -34,21 +45,74 @@ pub(crate) struct Document {
     #[pyo3(get)]
     diagnostics: Py<PyTuple>,
     read: plaincall_reply::Document,
-    /// The text, if there is no call: a repair message may be about it.
-    source: ModelText<'static>,
+    source: Source,
+}
+
+/// How a document was read, which gives the same document again.
+pub(crate) struct Source {
+    /// `str` or `bytes`.
+    text: Py<PyAny>,
+    /// A `Dialect` or `ToolSet`. Default: the automatic dialect.
+    rules: Option<Py<PyAny>>,
+    stop: Stop,
+}
+
+impl Source {
+    pub(crate) fn new(
+        text: &Bound<'_, PyAny>,
+        rules: Option<Bound<'_, PyAny>>,
+        stop: Stop,
+    ) -> Self {
+        // A `bytearray` may change.
+        let text = match text.cast::<PyByteArray>() {
+            Ok(bytes) => PyBytes::new(text.py(), &bytes.to_vec()).into_any(),
+            Err(_) => text.clone(),
+        };
+        Self {
+            text: text.unbind(),
+            rules: rules.map(Bound::unbind),
+            stop,
+        }
+    }
+
+    /// Reads the text with a copy of the reader. Signals, such as Ctrl-C, can stop it.
+    pub(crate) fn read<T: ToolLookup + Clone + Send + Sync>(
+        self,
+        py: Python<'_>,
+        reader: &DocumentReader<T>,
+        tools: Option<Arc<ToolSet>>,
+    ) -> PyResult<Document> {
+        let given = self.text.clone_ref(py).into_bound(py);
+        let text = bytes("text", &given)?;
+        let read = if text.len() <= CHUNK {
+            released(py, text.len(), || reader.read(&text, self.stop))
+        } else {
+            let mut reader = reader.clone();
+            for chunk in text.chunks(CHUNK) {
+                released(py, chunk.len(), || reader.feed(chunk));
+                py.check_signals()?;
+            }
+            released(py, text.len(), || reader.finish(self.stop))
+        };
+        Document::new(py, read, &text, tools, self)
+    }
 }
 
 impl Document {
     /// Converts a document, whose calls were validated against these tools.
-    pub(crate) fn new(
+    fn new(
         py: Python<'_>,
         read: plaincall_reply::Document,
         text: &[u8],
         tools: Option<Arc<ToolSet>>,
+        source: Source,
     ) -> PyResult<Self> {
         let mut calls = Vec::new();
         let mut segments = Vec::with_capacity(read.segments.len());
-        for segment in &read.segments {
+        for (at, segment) in read.segments.iter().enumerate() {
+            if at % SEGMENTS == SEGMENTS - 1 {
+                py.check_signals()?;
+            }
             let (start, end) = (segment.span().start, segment.span().end);
             let source = || {
                 let source = text.get(start..end).unwrap_or_default();
@@ -57,29 +121,23 @@ impl Document {
             segments.push(match segment {
                 Segment::Text { text, .. } => {
                     let (text, source) = (string(py, text), source());
-                    Py::new(
-                        py,
-                        Text {
-                            text,
-                            start,
-                            end,
-                            source,
-                        },
-                    )?
-                    .into_any()
+                    let text = Text {
+                        text,
+                        start,
+                        end,
+                        source,
+                    };
+                    Py::new(py, text)?.into_any()
                 }
                 Segment::Reasoning { text, .. } => {
                     let (text, source) = (string(py, text), source());
-                    Py::new(
-                        py,
-                        Reasoning {
-                            text,
-                            start,
-                            end,
-                            source,
-                        },
-                    )?
-                    .into_any()
+                    let reasoning = Reasoning {
+                        text,
+                        start,
+                        end,
+                        source,
+                    };
+                    Py::new(py, reasoning)?.into_any()
                 }
                 Segment::Call(read) => {
                     let call = Py::new(py, Call::new(py, read, tools.clone())?)?;
@@ -89,27 +147,34 @@ impl Document {
                 _ => continue,
             });
         }
-        let source = match read.calls().next() {
-            Some(_) => String::new(),
-            None => String::from_utf8_lossy(text).into_owned(),
-        };
         Ok(Self {
             syntax: read.syntax.map(Syntax::name),
             segments: PyTuple::new(py, segments)?.unbind(),
             calls: PyTuple::new(py, calls)?.unbind(),
             diagnostics: diagnostics(py, &read.diagnostics)?,
             read,
-            source: ModelText::new(source),
+            source,
         })
     }
 
     /// Returns a message to the model about what is wrong with the calls, if anything is.
     pub(crate) fn repair(
         &self,
+        py: Python<'_>,
         tools: &ToolSet,
         dialect: &plaincall_syntax::Dialect,
-    ) -> Result<Option<PromptText>, DialectError> {
-        repair_document(&self.read, &self.source, tools, dialect)
+    ) -> PyResult<Option<PromptText>> {
+        let text = self.source.text.bind(py);
+        let text = bytes("text", text)?;
+        let text = ModelText::new(String::from_utf8_lossy(&text));
+        let message = repair_document(&self.read, &text, tools, dialect);
+        message.map_err(error::dialect)
+    }
+}
+
+impl Document {
+    fn compared<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        (self.syntax, &self.segments, &self.diagnostics).into_pyobject(py)
     }
 }
 
@@ -131,12 +196,44 @@ impl Document {
         serde_json::to_string(&self.read).map_err(error::value)
     }
 
-    /// A pickle could not contain the tools that checked its calls.
-    #[allow(clippy::unused_self, reason = "a method of Python")]
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(PyTypeError::new_err(
-            "a `Document` cannot be pickled: pickle its `calls`, `segments` or `diagnostics`, or `to_json()`",
+    /// It cannot change.
+    fn __copy__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    fn __deepcopy__<'py>(this: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        this
+    }
+
+    /// What pickles contain: the text, and what it was read with.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let module = py.import("plaincall._plaincall")?;
+        let source = &self.source;
+        let rules = source.rules.as_ref().map(|rules| rules.clone_ref(py));
+        Ok((
+            module.getattr("unpickled_document")?,
+            (source.text.clone_ref(py), rules, source.stop.name()),
         ))
+    }
+
+    /// Documents are equal if their parts and diagnostics are.
+    fn __richcmp__<'py>(
+        &self,
+        other: &Bound<'py, PyAny>,
+        operation: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        match (other.cast::<Self>(), operation) {
+            (Ok(other), CompareOp::Eq | CompareOp::Ne) => {
+                let other = other.get().compared(py)?;
+                self.compared(py)?.rich_compare(other, operation)
+            }
+            _ => Ok(py.NotImplemented().into_bound(py)),
+        }
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.segments.bind(py).hash()
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -151,24 +248,34 @@ impl Document {
 
 /// Finds the calls in a complete text: `str` or `bytes`. No text is an error.
 ///
-/// `stop` states how the text ended, which decides whether a call without an end marker may run: `"natural"` (the text is
-/// complete), `"end_of_file"`, `"length"` or `"broken"` (unknown). Default dialect: automatic.
+/// `stop` is the finish reason of the reply, as an API has it (`"stop"`, `"length"`, `"end_turn"`, `"max_tokens"`, …), or
+/// `"natural"` (the text is complete), `"end_of_file"`, `"length"` or `"broken"` (unknown). It decides whether a call without an end
+/// marker may run. Default: unknown. Default dialect: automatic. `table` is faster for many texts.
 #[pyfunction]
-#[pyo3(signature = (text, dialect=None, *, stop="broken"))]
-pub(crate) fn parse(
-    py: Python<'_>,
-    text: &Bound<'_, PyAny>,
-    dialect: Option<&Dialect>,
-    stop: &str,
+#[pyo3(signature = (text, dialect=None, *, stop=None))]
+pub(crate) fn parse<'py>(
+    py: Python<'py>,
+    text: &Bound<'py, PyAny>,
+    dialect: Option<&Bound<'py, PyAny>>,
+    stop: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Document> {
-    let stop = stop_from(stop)?;
-    let dialect = Dialect::or_auto(dialect);
-    let text = bytes(text)?;
-    let read = released(py, text.len(), || {
-        let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-        plaincall_reply::Document::read(&text, &dialect, NoTools, check, stop)
-    });
-    Document::new(py, read.map_err(error::dialect)?, &text, None)
+    let read_in = dialect_of(dialect)?;
+    let source = Source::new(text, dialect.cloned(), stop_from(stop)?);
+    source.read(py, Dialect::or_auto(read_in).reader()?, None)
+}
+
+/// Reads the document that a pickle describes.
+#[pyfunction]
+pub(crate) fn unpickled_document<'py>(
+    text: &Bound<'py, PyAny>,
+    rules: Option<&Bound<'py, PyAny>>,
+    stop: &Bound<'py, PyAny>,
+) -> PyResult<Document> {
+    let tools = rules.and_then(|rules| rules.cast::<toolbox::ToolSet>().ok());
+    match tools {
+        Some(tools) => toolbox::ToolSet::parse(tools, text, Some(stop)),
+        None => parse(text.py(), text, rules, Some(stop)),
+    }
 }
 
 /// Text that looks like a marker or a call in another format, and is neither (`spec/common.md` 9).
@@ -204,13 +311,15 @@ impl NearMiss {
 pub(crate) fn near_misses(
     py: Python<'_>,
     text: &Bound<'_, PyAny>,
-    dialect: Option<&Dialect>,
+    dialect: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<NearMiss>> {
-    let dialect = Dialect::or_auto(dialect);
-    let bytes = bytes(text)?;
+    let dialect = Dialect::or_auto(dialect_of(dialect)?);
+    let bytes = bytes("text", text)?;
     let text = String::from_utf8_lossy(&bytes);
+    let reader = dialect.reader()?;
     let found = released(py, text.len(), || {
-        plaincall_reply::Document::parse(&text, &dialect)?.near_misses(&text, &dialect)
+        let document = reader.read(&*text, Stop::Broken);
+        document.near_misses(&text, &dialect.inner)
     });
     let places = Places::new(&bytes);
     let found = found.map_err(error::dialect)?.into_iter();

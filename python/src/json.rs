@@ -44,6 +44,19 @@ pub(crate) fn object_to_python<'py>(
     Ok(members)
 }
 
+/// Converts a `dict`, or `None`.
+pub(crate) fn of_python(
+    what: &str,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Option<Map<String, Value>>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    let json = value.py().import("json")?;
+    let text: String = json.call_method1("dumps", (value,))?.extract()?;
+    object(what, &text).map(Some)
+}
+
 /// Reads the text of a JSON object, which the Python part of the package writes.
 pub(crate) fn object(what: &str, json: &str) -> PyResult<Map<String, Value>> {
     match parse(json) {

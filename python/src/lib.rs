@@ -18,6 +18,7 @@ mod grammar;
 mod input;
 mod json;
 mod lock;
+mod nulls;
 mod parser;
 mod plan;
 mod reader;
@@ -38,7 +39,7 @@ mod _plaincall {
     #[pymodule_export]
     use crate::dialect::{Dialect, unpickled_dialect};
     #[pymodule_export]
-    use crate::document::{Document, NearMiss, near_misses, parse};
+    use crate::document::{Document, NearMiss, near_misses, parse, unpickled_document};
     #[pymodule_export]
     use crate::error::{DefinitionError, DialectError, GrammarError, RenderError};
     #[pymodule_export]
@@ -60,6 +61,7 @@ mod _plaincall {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("USAGE_WAIT", crate::adapter::USAGE_WAIT.as_secs_f64())?;
         crate::lock::register(module)
     }

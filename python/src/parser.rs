@@ -7,7 +7,7 @@ use pyo3::types::PyList;
 use crate::dialect::Dialect;
 use crate::error;
 use crate::events::to_python;
-use crate::input::bytes;
+use crate::input::{bytes, dialect_of};
 use crate::lock::released;
 
 /// Finds calls in a text while it arrives.
@@ -35,11 +35,9 @@ impl Parser {
     /// Creates a parser for one text. Default dialect: automatic.
     #[new]
     #[pyo3(signature = (dialect=None))]
-    fn new(dialect: Option<&Dialect>) -> PyResult<Self> {
-        let parser = ByteParser::new(&Dialect::or_auto(dialect)).map_err(error::dialect)?;
-        Ok(Self {
-            parser: Some(parser),
-        })
+    fn new(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let parser = Some(Dialect::or_auto(dialect_of(dialect)?).parser()?);
+        Ok(Self { parser })
     }
 
     /// Reads the next chunk, and returns its events.
@@ -51,7 +49,7 @@ impl Parser {
         chunk: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
         let parser = self.parser.as_mut().ok_or_else(finished)?;
-        let chunk = bytes(chunk)?;
+        let chunk = bytes("chunk", chunk)?;
         let events: Vec<Event<'_>> = released(py, chunk.len(), || parser.feed(&chunk).collect());
         listed(py, &events)
     }

@@ -13,7 +13,7 @@ use crate::input::Lossy;
 use crate::toolbox::ToolSet;
 
 /// Decides which call of a reply starts next, and which are skipped or rejected. `plaincall.execute` uses it.
-#[pyclass(module = "plaincall")]
+#[pyclass(module = "plaincall._plaincall")]
 pub(crate) struct Plan {
     reply: ReplyPlan,
     tools: Arc<plaincall_tool::ToolSet>,

@@ -67,7 +67,7 @@ impl Reader {
         if self.is_finished {
             return Err(finished());
         }
-        let chunk = bytes(chunk)?;
+        let chunk = bytes("chunk", chunk)?;
         let reader = &mut self.reader;
         let items: Vec<ReplyItem<'_>> =
             released(py, chunk.len(), || reader.feed(&*chunk).collect());
@@ -77,8 +77,12 @@ impl Reader {
     /// Ends the reply, and returns its last events and calls. `stop` states how it ended, as in `parse`.
     ///
     /// Raises `ValueError` the second time.
-    #[pyo3(signature = (*, stop="broken"))]
-    fn finish<'py>(&mut self, py: Python<'py>, stop: &str) -> PyResult<Bound<'py, PyList>> {
+    #[pyo3(signature = (*, stop=None))]
+    fn finish<'py>(
+        &mut self,
+        py: Python<'py>,
+        stop: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
         if self.is_finished {
             return Err(finished());
         }

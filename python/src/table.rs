@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field};
 use plaincall_reply::{Unclosed, extract::Extractor};
 use plaincall_table::{ColumnError, Columns, Extract, Made, Rates, Render};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::PyRecordBatchReader;
@@ -16,11 +17,14 @@ use pyo3_arrow::input::AnyRecordBatch;
 
 use crate::dialect::Dialect;
 use crate::error;
+use crate::input::dialect_of;
 use crate::lock::released;
+use crate::nulls::WithNulls;
 use crate::settings::stop_from;
 use crate::toolbox::ToolSet;
 
-/// A table that is made while it is read. It implements Arrow's `PyCapsule` interface (`__arrow_c_stream__`).
+/// A table that is made while it is read, in batches of at most 8,192 rows. It implements Arrow's `PyCapsule` interface
+/// (`__arrow_c_stream__`).
 ///
 /// Each time it is read, the input is read again, one batch after another.
 #[pyclass(frozen, module = "plaincall")]
@@ -72,12 +76,35 @@ impl Iterator for Arrays {
 
     fn next(&mut self) -> Option<Self::Item> {
         let made = self.made.as_mut()?;
-        let next = caught(|| made.next().transpose());
+        let next = not_interrupted().and_then(|()| caught(|| made.next().transpose()));
         if next.is_err() {
             self.made = None;
         }
         let batch = next.and_then(|next| next).transpose()?;
         Some(batch.map(|batch| -> ArrayRef { Arc::new(StructArray::from(batch)) }))
+    }
+}
+
+/// Returns an error if a signal, such as Ctrl-C, stops the work.
+///
+/// The library that reads gets a text only, so its exception is another one. Python raises `KeyboardInterrupt` after it.
+fn not_interrupted() -> Result<(), ArrowError> {
+    let stopped = Python::try_attach(|py| {
+        let stopped = py.check_signals().err()?;
+        // Before the signal is set again: it would be raised by this.
+        let text = stopped.to_string();
+        if stopped.is_instance_of::<PyKeyboardInterrupt>(py) {
+            let thread = py.import("_thread");
+            let again = thread.and_then(|thread| thread.call_method0("interrupt_main"));
+            if let Err(error) = again {
+                return Some(error.to_string());
+            }
+        }
+        Some(text)
+    });
+    match stopped.flatten() {
+        Some(text) => Err(ArrowError::CDataInterface(format!("stopped by {text}"))),
+        None => Ok(()),
     }
 }
 
@@ -92,11 +119,16 @@ fn caught<T>(read: impl FnOnce() -> T) -> Result<T, ArrowError> {
 
 /// Returns a reader of a table of another library.
 fn reader(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let Ok(table) = data.extract::<AnyRecordBatch>() else {
+    let reader = match data.extract::<AnyRecordBatch>() {
+        Ok(table) => table.into_reader()?,
         // With the error of the stream.
-        return data.extract::<PyRecordBatchReader>()?.into_reader();
+        Err(_) => data.extract::<PyRecordBatchReader>()?.into_reader()?,
     };
-    table.into_reader()
+    let Some(typed) = data.getattr_opt("_typed")? else {
+        return Ok(reader);
+    };
+    let schema = typed.extract::<AnyRecordBatch>()?.into_reader()?.schema();
+    Ok(Box::new(WithNulls { reader, schema }))
 }
 
 /// Reads the texts of a column, and adds their calls. The Python function `table` calls it.
@@ -105,15 +137,16 @@ pub(crate) fn extract_table(
     data: Py<PyAny>,
     column: String,
     tools: Option<&ToolSet>,
-    dialect: Option<&Dialect>,
-    stop: &str,
+    dialect: Option<&Bound<'_, PyAny>>,
+    stop: Option<&Bound<'_, PyAny>>,
     tool_calls: bool,
 ) -> PyResult<Table> {
     let stop = stop_from(stop)?;
     let extractor = if let Some(tools) = tools {
         tools.extractor(stop)
     } else {
-        Extractor::new(&Dialect::or_auto(dialect), Unclosed::Reject, None, stop)
+        let dialect = Dialect::or_auto(dialect_of(dialect)?);
+        Extractor::new(&dialect.inner, Unclosed::Reject, None, stop)
     };
     let extract = Extract::new(column, extractor.map_err(error::dialect)?, tool_calls);
     Ok(Table {
@@ -130,11 +163,12 @@ pub(crate) fn render_table(
     calls: String,
     content: String,
     tools: Option<&ToolSet>,
-    dialect: Option<&Dialect>,
+    dialect: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Table> {
+    let own = Dialect::or_auto(dialect_of(dialect)?);
     let render = match tools {
         Some(tools) => Render::new(calls, content, tools.dialect.clone(), Some(&tools.tools)),
-        None => Render::new(calls, content, Dialect::or_auto(dialect), None),
+        None => Render::new(calls, content, own.inner.clone(), None),
     };
     Ok(Table {
         data,
@@ -150,12 +184,22 @@ pub(crate) fn error_rates<'py>(
     data: &Bound<'py, PyAny>,
     calls: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let reader = reader(data)?;
+    let mut reader = reader(data)?;
     let rates = Rates::new(&reader.schema(), calls);
     let mut rates = rates.map_err(|error| column_error(&error, "calls"))?;
-    let count = || caught(|| reader.into_iter().try_for_each(|batch| rates.add(&batch?)));
-    let counted = released(py, usize::MAX, count).and_then(|counted| counted);
-    counted.map_err(stream_error)?;
+    loop {
+        let mut count = || match reader.next() {
+            Some(batch) => rates.add(&batch?).map(|()| true),
+            None => Ok(false),
+        };
+        let counted = released(py, usize::MAX, || {
+            caught(&mut count).and_then(|counted| counted)
+        });
+        py.check_signals()?;
+        if !counted.map_err(stream_error)? {
+            break;
+        }
+    }
     let made = rates.counts;
     let counts = PyDict::new(py);
     counts.set_item("rows", made.rows)?;

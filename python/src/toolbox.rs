@@ -1,34 +1,34 @@
 //! Tools in one dialect: prompts, replies, repair messages, history and results.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use plaincall_names::{Effect, Unclosed};
 use plaincall_prompt::history::{
     PastCall, ResultMessage, Status, TurnPart, history, in_call_order, results,
 };
 use plaincall_prompt::render::{JsonCall, render_call};
 use plaincall_prompt::{PromptOptions, prompt};
+use plaincall_reply::document::DocumentReader;
 use plaincall_reply::extract::Extractor;
-use plaincall_reply::{PromptTextBuilder, ReplyCheck, ReplyReader, Stop, Unclosed, Untrusted};
+use plaincall_reply::{PromptTextBuilder, ReplyCheck, ReplyReader, Stop, Untrusted};
 use plaincall_syntax::DialectError;
+use plaincall_tool::Limits;
 use plaincall_tool::definitions::read_tool_definitions;
-use plaincall_tool::{Effect, Limits};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 
 use crate::dialect::Dialect;
-use crate::document::Document;
+use crate::document::{Document, Source};
 use crate::error;
 use crate::error::RenderError;
 use crate::grammar::{self, Grammar};
-use crate::input::{Lossy, bytes};
+use crate::input::{Lossy, count, dialect_of, wrong_type};
 use crate::json;
-use crate::lock::released;
 use crate::reader::Reader;
 use crate::settings::{stop_from, unclosed_from};
 
 /// Definitions of tools in one dialect. `plaincall.Toolbox` is this class with Python functions.
-#[pyclass(frozen, module = "plaincall")]
+#[pyclass(frozen, module = "plaincall._plaincall")]
 pub(crate) struct ToolSet {
     pub(crate) tools: Arc<plaincall_tool::ToolSet>,
     pub(crate) dialect: plaincall_syntax::Dialect,
@@ -37,7 +37,18 @@ pub(crate) struct ToolSet {
     unclosed: Unclosed,
     /// For cloning.
     pub(crate) check: ReplyCheck,
+    document: DocumentReader<Arc<plaincall_tool::ToolSet>>,
+    reply: ReplyReader<Arc<plaincall_tool::ToolSet>>,
+    /// For pickles.
+    definitions: String,
+    effects: Effects,
 }
+
+/// The effects of tools, by name.
+type Effects = Vec<(String, String)>;
+
+/// The class and its arguments, which create an object again.
+type Reduced<'py> = (Bound<'py, PyType>, (String, Effects, Dialect, &'static str));
 
 /// A part of an earlier turn: `(text, None)`, or `(name, (id, dependencies, arguments as JSON))`.
 type Part = (Lossy, Option<(Option<Lossy>, Vec<Lossy>, Lossy)>);
@@ -59,32 +70,54 @@ impl ToolSet {
     ///
     /// Raises `DefinitionError` with all problems, each with a JSON Pointer to its place.
     #[new]
-    #[pyo3(signature = (definitions, effects, dialect, *, unclosed="reject"))]
     fn new(
-        definitions: &str,
-        effects: Vec<(String, String)>,
-        dialect: &Dialect,
-        unclosed: &str,
+        definitions: String,
+        effects: Effects,
+        dialect: &Bound<'_, PyAny>,
+        unclosed: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let mut specs = read_tool_definitions(definitions).map_err(error::definition)?;
-        for (name, effect) in effects {
+        let mut specs = read_tool_definitions(&definitions).map_err(error::definition)?;
+        for (name, effect) in &effects {
             let names = Effect::ALL.map(Effect::name);
-            let known = Effect::from_name(&effect);
-            let effect = known.ok_or_else(|| error::one_of("effect", &effect, &names))?;
-            for tool in specs.iter_mut().filter(|tool| tool.name == name) {
+            let known = Effect::from_name(effect);
+            let effect = known.ok_or_else(|| error::one_of("effect", effect, &names))?;
+            for tool in specs.iter_mut().filter(|tool| tool.name == *name) {
                 tool.effect = effect;
             }
         }
-        let tools = plaincall_tool::ToolSet::new(specs).map_err(error::definition)?;
-        let (dialect, unclosed) = (dialect.for_reply(), unclosed_from(unclosed)?);
-        let check = ReplyCheck::new(&dialect.inner, unclosed);
+        let tools = Arc::new(plaincall_tool::ToolSet::new(specs).map_err(error::definition)?);
+        let dialect = Dialect::or_auto(dialect_of(Some(dialect))?).for_reply();
+        let unclosed = unclosed_from(unclosed)?;
+        let inner = dialect.inner.clone();
+        let check = ReplyCheck::new(&inner, unclosed).map_err(error::dialect)?;
+        let own = || (Arc::clone(&tools), check.clone());
+        let (for_document, for_reply) = (own(), own());
+        let limits = Limits::for_reading();
+        let document = DocumentReader::new(&inner, for_document.0, for_document.1, limits);
+        let limits = Limits::for_running();
+        let reply = ReplyReader::new(&inner, for_reply.0, for_reply.1, limits);
         Ok(Self {
-            tools: Arc::new(tools),
-            dialect: dialect.inner.clone(),
+            document: document.map_err(error::dialect)?,
+            reply: reply.map_err(error::dialect)?,
+            tools,
+            dialect: inner,
             shown: dialect,
             unclosed,
-            check: check.map_err(error::dialect)?,
+            check,
+            definitions,
+            effects,
         })
+    }
+
+    /// What pickles contain.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Reduced<'py> {
+        let arguments = (
+            self.definitions.clone(),
+            self.effects.clone(),
+            self.shown.clone(),
+            self.unclosed.name(),
+        );
+        (py.get_type::<Self>(), arguments)
     }
 
     /// Returns the tools by name, in order: the description, the JSON Schema of the arguments and the effect.
@@ -112,7 +145,7 @@ impl ToolSet {
         &self,
         one_call: bool,
         without_dependencies: bool,
-        description_length: Option<NonZeroUsize>,
+        description_length: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let mut options = PromptOptions::new();
         if one_call {
@@ -122,39 +155,39 @@ impl ToolSet {
             options = options.without_dependencies();
         }
         if let Some(most) = description_length {
-            options = options.description_length(most);
+            options = options.description_length(count("description_length", most)?);
         }
         let prompt = prompt(self.tools.iter(), &self.dialect, &options);
         Ok(prompt.map_err(error::dialect)?.text().to_owned())
     }
 
     /// Reads a complete reply, and validates its calls. `stop` states how it ended, as in `plaincall.parse`.
-    #[pyo3(signature = (text, *, stop="broken"))]
-    fn parse(&self, py: Python<'_>, text: &Bound<'_, PyAny>, stop: &str) -> PyResult<Document> {
-        let stop = stop_from(stop)?;
-        let text = bytes(text)?;
-        let read = released(py, text.len(), || {
-            let check = self.check.clone();
-            let tools = Some(&*self.tools);
-            plaincall_reply::Document::read(&text, &self.dialect, tools, check, stop)
-        });
-        let tools = Some(Arc::clone(&self.tools));
-        Document::new(py, read.map_err(error::dialect)?, &text, tools)
+    #[pyo3(signature = (text, *, stop=None))]
+    pub(crate) fn parse(
+        this: &Bound<'_, Self>,
+        text: &Bound<'_, PyAny>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Document> {
+        let tools = this.get();
+        let source = Source::new(text, Some(this.clone().into_any()), stop_from(stop)?);
+        let own = Some(Arc::clone(&tools.tools));
+        source.read(this.py(), &tools.document, own)
     }
 
     /// Returns a reader of replies that still arrive.
-    fn reader(&self) -> PyResult<Reader> {
-        let tools = Arc::clone(&self.tools);
-        let (check, limits) = (self.check.clone(), Limits::for_running());
-        let reader = ReplyReader::new(&self.dialect, tools, check, limits);
-        Ok(Reader::new(reader.map_err(error::dialect)?))
+    fn reader(&self) -> Reader {
+        Reader::new(self.reply.clone())
     }
 
     /// Returns a message to the model about the rejected calls of a document, or `None` if there is none. If a reply has no
     /// call, but text like one, the message is about that.
-    fn repair(&self, document: &Document) -> PyResult<Option<String>> {
-        let message = document.repair(&self.tools, &self.dialect);
-        let message = message.map_err(error::dialect)?;
+    fn repair(&self, document: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+        let expected = "a Document, which `parse` returns";
+        let read = document.cast::<Document>();
+        let read = read.map_err(|_| wrong_type("document", expected, document))?;
+        let message = read
+            .get()
+            .repair(document.py(), &self.tools, &self.dialect)?;
         Ok(message.map(|message| message.text().to_owned()))
     }
 

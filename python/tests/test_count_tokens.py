@@ -12,7 +12,7 @@ import pytest
 from scripted import QUESTION, WEATHER, Model
 from test_transport import async_client, sync_client
 
-import plaincall.http
+import plaincall.httpx2
 from plaincall.asgi import Middleware
 
 TOOL: Any = {"name": "get_weather", "input_schema": WEATHER["function"]["parameters"]}
@@ -98,7 +98,7 @@ def test_the_base_of_the_model_server() -> None:
             return httpx2.Response(404)
 
     paths = ("/messages/count_tokens", "/a%2Fb/v1/messages/count_tokens/?beta=true", "/a/messages/count_tokens?x=1")
-    with httpx2.Client(transport=plaincall.http.Transport(Inner())) as client:
+    with httpx2.Client(transport=plaincall.httpx2.Transport(Inner())) as client:
         for path in paths:
             client.post(f"http://model.test{path}", json={"model": "m", "messages": QUESTION})
     # The last one is that of another program.

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import importlib.metadata
 import os
 import pickle
 import subprocess
@@ -18,10 +19,11 @@ from typing import Any
 
 import httpx2
 import pytest
+from interrupts import check_interrupt
 from scripted import CALL, INVALID, QUESTION, WEATHER, Model
 
 import plaincall as pc
-import plaincall.http
+import plaincall.httpx2
 
 # Memory in use that may be added after the first rounds, in KiB. Python's table of names grows by 940 KiB at 20,000 rounds, also
 # without this package. A leak of 16 bytes a round is more than this after 130,000 rounds, half an hour.
@@ -85,14 +87,14 @@ def one_round(tools: pc.Toolbox) -> None:
     pickle.loads(pickle.dumps((document.segments, document.calls, document.diagnostics)))
     with contextlib.suppress(pc.RenderError):
         tools.render("get_weather", {"a\n": 1})
-    transport = plaincall.http.Transport(Model(CALL).sync_transport(httpx2))
+    transport = plaincall.httpx2.Transport(Model(CALL).sync_transport(httpx2))
     with httpx2.Client(transport=transport) as client:
         client.post("http://model.test/v1/chat/completions", json=REQUEST)
     # A number of tokens that no model server counts.
-    with httpx2.Client(transport=plaincall.http.Transport(NO_SERVER)) as client:
+    with httpx2.Client(transport=plaincall.httpx2.Transport(NO_SERVER)) as client:
         client.post("http://model.test/v1/messages/count_tokens", json={"messages": QUESTION})
     # Clients that disconnect.
-    transport = plaincall.http.Transport(Model(CALL).sync_transport(httpx2))
+    transport = plaincall.httpx2.Transport(Model(CALL).sync_transport(httpx2))
     client = httpx2.Client(transport=transport)
     with client, client.stream("POST", "http://model.test/v1/chat/completions", json=REQUEST) as response:
         next(response.iter_bytes())
@@ -100,10 +102,10 @@ def one_round(tools: pc.Toolbox) -> None:
 
 
 async def disconnect() -> None:
-    transport = plaincall.http.AsyncTransport(Model(INVALID, CALL).async_transport(httpx2))
+    transport = plaincall.httpx2.AsyncTransport(Model(INVALID, CALL).async_transport(httpx2))
     async with httpx2.AsyncClient(transport=transport) as client:
         await client.post("http://model.test/v1/chat/completions", json=REQUEST)
-    transport = plaincall.http.AsyncTransport(Model(CALL).async_transport(httpx2))
+    transport = plaincall.httpx2.AsyncTransport(Model(CALL).async_transport(httpx2))
     async with (
         httpx2.AsyncClient(transport=transport) as client,
         client.stream("POST", "http://model.test/v1/chat/completions", json=REQUEST) as response,
@@ -215,7 +217,7 @@ def test_a_forked_process_works() -> None:
 
 
 def test_a_forked_process_reads_an_open_stream() -> None:
-    transport = plaincall.http.Transport(Model(CALL).sync_transport(httpx2))
+    transport = plaincall.httpx2.Transport(Model(CALL).sync_transport(httpx2))
     client = httpx2.Client(transport=transport)
     with client, client.stream("POST", "http://model.test/v1/chat/completions", json=REQUEST) as response:
         chunks = response.iter_text()
@@ -229,9 +231,34 @@ def test_a_forked_process_reads_an_open_stream() -> None:
         assert (ok, status) == (True, 0)
 
 
+def test_ctrl_c_ends_a_long_parse() -> None:
+    text = ("Some text.\n" * 100 + CALL) * 100
+    tools = pc.Toolbox([{"name": "get_weather"}])
+    for parse in (pc.parse, tools.parse):
+        check_interrupt(lambda size, parse=parse: parse(text * size))  # type: ignore[misc]
+
+
+def run(code: str) -> str:
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, text=True)
+    return ended.stdout + ended.stderr
+
+
+def test_what_the_module_has() -> None:
+    assert pc.__version__ == importlib.metadata.version("plaincall")
+    assert {"httpx2", "parse", "__version__"} <= set(dir(pc)) and "httpx2" not in pc.__all__
+    assert all(hasattr(pc, name) for name in pc.__all__)
+    without = "import sys; sys.modules.update(httpx=None, httpx2=None)\n"
+    assert run(without + "from plaincall import *; print(parse('x').text, table.__name__)") == "x table\n"
+    for name, other in (("httpx", "httpx2"), ("httpx2", "httpx")):
+        message = f"`plaincall.{name}` needs {name}: `pip install 'plaincall[{name}]'`. If your client uses {other}"
+        assert message in run(f"{without}import plaincall; plaincall.{name}")
+    free = "import sys; sys.version += ' free-threading build'; import plaincall"
+    assert "ImportError: plaincall does not support free-threaded Python" in run(free)
+
+
 OPEN = """
 import asyncio, threading, time, httpx2
-import plaincall as pc, plaincall.http
+import plaincall as pc, plaincall.httpx2
 from scripted import CALL, Model
 from test_process import REQUEST
 
@@ -240,14 +267,14 @@ reader = pc.Toolbox([{"name": "get_weather"}]).reader()
 reader.feed(CALL[:40])
 events = pc.events([CALL[:40], CALL[40:]])
 next(events)
-client = httpx2.Client(transport=plaincall.http.Transport(Model(CALL).sync_transport(httpx2)))
+client = httpx2.Client(transport=plaincall.httpx2.Transport(Model(CALL).sync_transport(httpx2)))
 chunks = client.send(client.build_request("POST", URL, json=REQUEST), stream=True).iter_bytes()
 next(chunks)
 
 
 def endless():
     while True:
-        other = httpx2.Client(transport=plaincall.http.Transport(Model(CALL).sync_transport(httpx2)))
+        other = httpx2.Client(transport=plaincall.httpx2.Transport(Model(CALL).sync_transport(httpx2)))
         other.post(URL, json=REQUEST)
 
 
@@ -256,7 +283,7 @@ threading.Thread(target=endless, daemon=True).start()
 
 async def main():
     global kept
-    http = httpx2.AsyncClient(transport=plaincall.http.AsyncTransport(Model(CALL).async_transport(httpx2)))
+    http = httpx2.AsyncClient(transport=plaincall.httpx2.AsyncTransport(Model(CALL).async_transport(httpx2)))
     response = await http.send(http.build_request("POST", URL, json=REQUEST), stream=True)
     chunks = response.aiter_bytes()
     await anext(chunks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import datetime
 import functools
 import inspect
 import json
@@ -46,6 +47,11 @@ def add(a: int, b: int = 5) -> int:
 class Place(BaseModel):
     name: str
     zip: int | None = None
+
+
+TOOLS = pc.Toolbox([add])
+untyped: Any = pc
+untyped_tools: Any = TOOLS
 
 
 def schema_of(function: Any) -> dict[str, Any]:
@@ -356,8 +362,17 @@ def test_calls_without_an_end_marker() -> None:
     assert may_run(write, "end_of_file", pc.Toolbox([add], unclosed="run"))
     assert pc.parse(write, stop="natural").calls[0].may_run
     assert "truncated" in (pc.parse(write, stop="length").calls[0].rejection or "")
-    with pytest.raises(ValueError, match="unknown stop `x`; possible values: `natural`"):
-        tools.parse("", stop="x")  # type: ignore[arg-type]
+    # The finish reasons of APIs. An unknown one is no natural end.
+    reasons = ["stop", "tool_calls", "end_turn", "tool_use", "STOP", "COMPLETE", "eos_token", "completed"]
+    assert [may_run(write, reason) for reason in reasons] == [True] * len(reasons)
+    reasons = ["max_tokens", "content_filter", "stop_sequence", "refusal", "SAFETY", "soon", ""]
+    assert [may_run(write, reason) for reason in [*reasons, None]] == [False] * (len(reasons) + 1)
+    for reason, words in (("MAX_TOKENS", "truncated"), ("model_length", "truncated"), ("refusal", "may be truncated")):
+        assert words in (pc.parse(write, stop=reason).calls[0].rejection or "")  # type: ignore[arg-type]
+    reader = tools.reader()
+    reader.feed(write)
+    [*_, call] = reader.finish(stop="end_turn")
+    assert isinstance(call, pc.Call) and call.may_run
 
 
 def test_a_call_that_may_have_ended_earlier_is_held() -> None:
@@ -456,6 +471,190 @@ def test_history_and_results() -> None:
         tools.history(tool_calls=[invalid])
 
 
+def test_history_of_clients() -> None:
+    from anthropic.types import Message
+    from openai.types.chat import ChatCompletionMessage
+    from openai.types.responses import Response
+
+    tools = pc.Toolbox([add])
+    call = "!!!GADGET_START:add:c1\n!!!ARG:a\n1\n!!!GADGET_END\n"
+    text = "I add.\n" + call
+    function = {"name": "add", "arguments": '{"a": 1}'}
+    called = {"id": "c1", "type": "function", "function": function}
+    message = ChatCompletionMessage.model_validate({"role": "assistant", "content": "I add.", "tool_calls": [called]})
+    assert tools.history(message.content, message.tool_calls) == text
+    assert tools.history(message.content) == "I add." and tools.history() == ""
+    blocks = [
+        {"type": "thinking", "thinking": "!!!GADGET_START:no", "signature": "x"},
+        {"type": "text", "text": "I add."},
+        {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 1}},
+        {"type": "text", "text": "Done."},
+    ]
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    read = Message.model_validate(
+        {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": blocks, "usage": usage}
+    )
+    output = [
+        {"type": "reasoning", "id": "r", "summary": []},
+        {
+            "type": "message",
+            "id": "m",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "I add.", "annotations": []}],
+        },
+        {"type": "function_call", "call_id": "c1", "id": "f1", **function},
+        {"type": "message", "role": "assistant", "content": ["Done."]},
+    ]
+    response = Response.model_construct(output=[Response.model_fields["output"]] and output)
+    for content in (blocks, read.content, output, response.output):
+        assert tools.history(content) == text + "Done.", content
+    assert tools.history([{"type": "text", "text": "I add."}], [called]) == text
+    assert tools.history(None, [{"id": "c1", **function}]) == call
+
+
+@pytest.mark.parametrize(
+    "content, calls, message",
+    [
+        (5, None, "`content`: expected a str or a list of parts, found int"),
+        ({"type": "text"}, None, "`content`: expected a str or a list of parts, found dict"),
+        (["a", {"text": 5}], None, r"`content\[1\]`: expected a text, or a call with a name and arguments, found dict"),
+        (None, "abc", "`tool_calls`: expected a list of calls, found str"),
+        (None, [{}], r"`tool_calls\[0\]`: expected a call with a name and arguments, found dict"),
+        (None, [None], r"`tool_calls\[0\]`: expected a call with a name and arguments, found NoneType"),
+    ],
+)
+def test_what_is_no_history(content: Any, calls: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=f"^{message}$"):
+        pc.Toolbox([add]).history(content, calls)
+
+
+def test_descriptions_and_defaults_beside_hints_of_pydantic() -> None:
+    def plain(
+        city: Annotated[str, "The city."],
+        count: Annotated[int, "How many.", "Another text."],
+        tags: list[Annotated[str, "One."]] = ["a"],  # noqa: B006
+        options: dict[str, Any] = {"a": [1, None]},  # noqa: B006
+        unit: Literal["C", "F"] = "C",
+    ) -> None:
+        """Plain.
+
+        Args:
+            unit: From the docstring.
+        """
+
+    def mixed(
+        city: Annotated[str, "The city."],
+        count: Annotated[int, "How many.", "Another text."],
+        day: Annotated[datetime.date, "The day."],
+        places: list[Annotated[Place, "A place."]],
+        field: Annotated[int, "Not this.", Field(description="From the field.", ge=1)],
+        when: datetime.date,
+        tags: list[Annotated[str, "One."]] = ["a"],  # noqa: B006
+        options: dict[str, Any] = {"a": [1, None]},  # noqa: B006
+        unit: Literal["C", "F"] = "C",
+        maybe: Annotated[datetime.date, "Maybe."] | None = None,
+        since: datetime.date = datetime.date(2026, 1, 2),
+        default: int = Field(5, description="From the default."),
+    ) -> None:
+        """Mixed.
+
+        Args:
+            when: From the docstring.
+            unit: From the docstring.
+        """
+
+    for function in (plain, mixed):
+        function.__annotations__ = typing.get_type_hints(function, {**globals(), **locals()}, include_extras=True)
+    known, found = schema_of(plain), schema_of(mixed)
+    properties = found["properties"]
+    assert known["properties"] == {
+        "city": {"type": "string", "description": "The city."},
+        "count": {"type": "integer", "description": "How many."},
+        "tags": {"type": "array", "items": {"type": "string", "description": "One."}, "default": ["a"]},
+        "options": {"type": "object", "additionalProperties": {}, "default": {"a": [1, None]}},
+        "unit": {"enum": ["C", "F"], "default": "C", "description": "From the docstring."},
+    }
+    # The other parameters change nothing.
+    assert {name: properties[name] for name in known["properties"]} == known["properties"]
+    assert properties["places"]["items"]["description"] == "A place."
+    assert properties["maybe"]["anyOf"][0]["description"] == "Maybe." and properties["maybe"]["default"] is None
+    described = {name: properties[name].get("description") for name in ("day", "field", "when", "since", "default")}
+    assert described == {
+        "day": "The day.",
+        "field": "From the field.",
+        "when": "From the docstring.",
+        "since": None,
+        "default": "From the default.",
+    }
+    assert (properties["since"]["default"], properties["default"]["default"]) == ("2026-01-02", 5)
+    assert found["required"] == ["city", "count", "day", "places", "field", "when"]
+    assert "// The city." in pc.Toolbox([mixed]).prompt()
+
+    def only_a_field(count: int = Field(5, description="From the default.")) -> int:
+        return count
+
+    assert schema_of(only_a_field)["properties"]["count"]["description"] == "From the default."
+    assert pc.tool(only_a_field).read({}) == {"count": 5}
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: untyped.Toolbox([int]), "`int` has no signature; write a function with type hints that calls it"),
+        (lambda: untyped.Toolbox("abc"), "`tools`: expected a list of functions, tools or definitions, found str"),
+        (lambda: untyped.Toolbox(weather), "`tools`: expected a list of functions, tools or definitions, found Tool"),
+        (
+            lambda: untyped.Toolbox([add], dialect="block"),
+            "`dialect`: expected a Dialect, such as `Dialect.block\\(\\)`, found str",
+        ),
+        (lambda: untyped.Toolbox([add], unclosed=1), "`unclosed`: expected a str, found int"),
+        (
+            lambda: untyped.tool(effect="reads"),
+            "`effect` cannot be 'reads'; possible values: 'read', 'idempotent', 'write'",
+        ),
+        (lambda: untyped.tool(name=5), "`name`: expected a str, found int"),
+        (lambda: untyped.tool(description=5), "`description`: expected a str, found int"),
+        (lambda: untyped.parse(["x"]), "`text`: expected str or bytes, found list"),
+        (
+            lambda: untyped.parse("x", "block"),
+            "`dialect`: expected a Dialect, such as `Dialect.block\\(\\)`, found str",
+        ),
+        (lambda: untyped.parse("x", stop=5), "`stop`: expected a str, such as the finish reason of an API, found int"),
+        (lambda: untyped.near_misses("x", 5), "`dialect`: expected a Dialect, .*, found int"),
+        (lambda: untyped.Parser("block"), "`dialect`: expected a Dialect, .*, found str"),
+        (lambda: untyped.Parser().feed(5), "`chunk`: expected str or bytes, found int"),
+        (lambda: untyped.Dialect.block(start=5), "`start`: expected a str, found int"),
+        (lambda: untyped.Dialect.block(escaped="yes"), "`escaped`: expected True or False, found str"),
+        (lambda: untyped.Dialect.auto(reasoning="x"), "`reasoning`: expected a tuple of two str: .*, found str"),
+        (lambda: untyped.Dialect.block(strict=True), "unknown option `strict` of this dialect"),
+        (
+            lambda: untyped_tools.prompt(description_length=0),
+            "`description_length`: found 0, expected a whole number of at least 1",
+        ),
+        (
+            lambda: untyped_tools.prompt(description_length="x"),
+            "`description_length`: expected a whole number, found str",
+        ),
+        (lambda: untyped_tools.repair("x"), "`document`: expected a Document, which `parse` returns, found str"),
+        (lambda: untyped_tools.results(["x"]), "`results\\[0\\]`: expected a Result, found str"),
+        (lambda: untyped_tools.render("add", "x"), "`arguments`: expected a dict, found str"),
+        (lambda: untyped_tools.render(5, {}), "`name`: expected a str, found int"),
+        (
+            lambda: untyped_tools.render("add", {}, dependencies="ab"),
+            "`dependencies`: expected a list of ids, found str",
+        ),
+        (lambda: untyped_tools.render("add", {"a": math.nan}), "JSON has no value for the argument 'a': nan"),
+        (lambda: untyped_tools.render("add", {"a": "\ud800"}), "JSON has no value for the argument 'a': '\\\\ud800'"),
+        (lambda: untyped_tools.grammar(5), "`engine`: expected a str, found int"),
+        (lambda: untyped_tools.reader().finish(stop=5), "`stop`: expected a str, .*, found int"),
+    ],
+)
+def test_errors_name_the_argument(make: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+        make()
+
+
 def test_lone_surrogates_are_replaced() -> None:
     tools, bad, good = pc.Toolbox([add]), "x\ud800y", "x\ufffd\ufffd\ufffdy"
     results = tools.results([pc.Result(bad, bad, output=bad), pc.Result("b", "add", error=bad, status="error")])
@@ -510,7 +709,7 @@ def test_grammars() -> None:
     )
     assert "%llguidance" not in tools.grammar("llguidance", only="add").text[:1]
     with pytest.raises(ValueError, match="unknown engine `other`; possible values: "):
-        tools.grammar("other")
+        tools.grammar("other")  # type: ignore[arg-type]
     with pytest.raises(pc.GrammarError):
         tools.grammar("vllm", only="missing")
 

@@ -19,14 +19,14 @@ import openai
 import pytest
 from scripted import CALL, DONE, INVALID, QUESTION, WEATHER, Model, completion_of, stream_of
 
-import plaincall.http
 import plaincall.httpx
+import plaincall.httpx2
 from plaincall import _transport
 from plaincall._gateway import ModelSettings, Settings
 from plaincall._plaincall import Adapter
 
 LIBRARIES: dict[str, Any] = {"httpx": httpx, "httpx2": httpx2}
-TRANSPORTS: dict[str, Any] = {"httpx": plaincall.httpx, "httpx2": plaincall.http}
+TRANSPORTS: dict[str, Any] = {"httpx": plaincall.httpx, "httpx2": plaincall.httpx2}
 BASE = "http://model.test/v1"
 
 
@@ -492,7 +492,7 @@ class OtherProgram(httpx2.BaseTransport):
     ],
 )
 def test_similar_paths_of_other_programs_are_not_translated(path: str) -> None:
-    transport = plaincall.http.Transport(OtherProgram())
+    transport = plaincall.httpx2.Transport(OtherProgram())
     bodies = [b'{"text": "Hi."}', b'{"tools": ["hammer"], "input": 1}', b"[1]", b"--a", b"", b'{"tools": null}']
     with httpx2.Client(transport=transport) as client:
         for body in bodies:
@@ -673,7 +673,7 @@ def test_requests_of_other_paths_keep_their_streams() -> None:
             assert request.headers["accept-encoding"] != "identity"
             return httpx2.Response(200, content=b"".join(request.stream))  # type: ignore[arg-type]
 
-    transport = plaincall.http.Transport(Inner())
+    transport = plaincall.httpx2.Transport(Inner())
     with httpx2.Client(transport=transport) as client:
         assert client.post(f"{BASE}/files", content=iter([b"a", b"b"])).content == b"ab"
         assert client.get(f"{BASE}/responses/r1").status_code == 200
@@ -692,20 +692,51 @@ def test_the_log_names_changed_tools_and_no_secret(caplog: pytest.LogCaptureFixt
 
 def test_invalid_settings() -> None:
     with pytest.raises(ValueError, match="`mode` cannot be `other`"):
-        plaincall.http.Transport(mode="other")  # type: ignore[arg-type]
+        plaincall.httpx2.Transport(mode="other")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="`repair_rounds` must be an integer from 0 to 20"):
-        plaincall.http.Transport(repair_rounds=21)
+        plaincall.httpx2.Transport(repair_rounds=21)
     with pytest.raises(ValueError, match=r"unknown key `repair_round`; did you mean `repair_rounds`\?"):
-        plaincall.http.Transport(repair_round=1)  # type: ignore[call-arg]
+        plaincall.httpx2.Transport(repair_round=1)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="must name the engine"):
-        plaincall.http.Transport(constrain="always")  # type: ignore[arg-type]
+        plaincall.httpx2.Transport(constrain="always")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"`headers\.x-team`: only commands replace"):
-        plaincall.http.Transport(url="http://a.test/v1", headers={"x-team": "${TEAM}"})
+        plaincall.httpx2.Transport(url="http://a.test/v1", headers={"x-team": "${TEAM}"})
     for secret in (b"", b"s" * 15):
         with pytest.raises(ValueError, match=f"`secret` has {len(secret)} bytes, and needs at least 16"):
-            plaincall.http.Transport(secret=secret)
-    plaincall.http.Transport(secret=b"s" * 16)
-    plaincall.http.Transport(secret=None)
+            plaincall.httpx2.Transport(secret=secret)
+    plaincall.httpx2.Transport(secret=b"s" * 16)
+    plaincall.httpx2.Transport(secret=None)
+
+
+@pytest.mark.parametrize("name, other", [("httpx", "httpx2"), ("httpx2", "httpx")])
+async def test_a_client_of_another_library(name: str, other: str) -> None:
+    module, own, foreign = TRANSPORTS[name], LIBRARIES[name], LIBRARIES[other]
+    advice = f"; with {other}, use `plaincall.{other}`$"
+    expected = f"^`inner`: expected a transport of {name}, such as `{name}.HTTPTransport\\(\\)`, found "
+    with pytest.raises(TypeError, match=f"{expected}{other}.HTTPTransport{advice}"):
+        module.Transport(foreign.HTTPTransport())
+    for inner, found in (
+        ("x", "str"),
+        (own.Client(), f"{name}.Client"),
+        (own.AsyncHTTPTransport(), f"{name}.AsyncHTTP"),
+    ):
+        with pytest.raises(TypeError, match=f"{expected}{found}"):
+            module.Transport(inner)
+    with pytest.raises(TypeError, match=f"AsyncHTTPTransport\\(\\)`, found {name}.HTTPTransport$"):
+        module.AsyncTransport(own.HTTPTransport())
+    with pytest.raises(TypeError, match=f"^this transport is for clients of {name}, found {other}.Request{advice}"):
+        foreign.Client(transport=module.Transport()).get("http://model.test/v1/models")
+    needed = f"^an asynchronous client needs `plaincall.{name}.AsyncTransport\\(\\)`$"
+    with pytest.raises(TypeError, match=needed):
+        async with own.AsyncClient(transport=module.Transport()):
+            pass
+    with pytest.raises(TypeError, match=needed):
+        await own.AsyncClient(transport=module.Transport()).get("http://model.test/v1/models")
+    needed = f"^a client that is not asynchronous needs `plaincall.{name}.Transport\\(\\)`$"
+    with pytest.raises(TypeError, match=needed), own.Client(transport=module.AsyncTransport()):
+        pass
+    with pytest.raises(TypeError, match=needed):
+        own.Client(transport=module.AsyncTransport()).get("http://model.test/v1/models")
 
 
 def test_a_table_of_a_configuration_file() -> None:

@@ -27,7 +27,7 @@ use plaincall_reply::{ReplyReader, Stop};
 use plaincall_tool::Arguments;
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChunkChoice, Delta, ReasoningField, Usage,
-    api_finish_reason, is_length_limited, is_natural_end, read_error,
+    api_finish_reason, read_error,
 };
 
 use crate::api::encoder::ResponseSink;
@@ -612,21 +612,22 @@ impl<O: ResponseSink> Reply<O> {
             return;
         }
         let mut api_reason = reason.map(api_finish_reason);
+        let ended = reason.map_or(Stop::Broken, Stop::from_finish_reason);
         let mut is_truncated = match api_reason {
             None => self.round.open.is_some() || self.native.calls.is_last(),
             Some("content_filter") => true,
             // The model server's calls have no end marker: with an unknown reason, the last one may be truncated.
             Some("length") if self.plan.mode == ReplyMode::Native => true,
-            Some(_) => reason.is_some_and(is_length_limited),
+            Some(_) => ended == Stop::Length,
         };
         self.end_native_calls(is_truncated);
         if self.plan.mode == ReplyMode::Native && self.round.has_truncated_call && !is_truncated {
             // Some servers report another reason if the limit truncated a call.
             (is_truncated, api_reason) = (true, Some("length"));
         }
-        self.round.stop = match reason {
+        self.round.stop = match ended {
             _ if is_truncated => Stop::Length,
-            Some(reason) if is_natural_end(reason) && !self.plan.stops_anywhere => Stop::Natural,
+            Stop::Natural if !self.plan.stops_anywhere => Stop::Natural,
             _ => Stop::Broken,
         };
         self.end_native_text(!is_truncated);

@@ -24,6 +24,30 @@ plaincall_names::named!(Stop {
 });
 
 impl Stop {
+    /// Interprets the finish reason of an API, ignoring case (`spec/common.md` 10). Servers have many words for failures,
+    /// so any other reason is [`Broken`](Self::Broken). So is a stop sequence, which may be in the middle of a call.
+    ///
+    /// ```
+    /// use plaincall_reply::Stop;
+    ///
+    /// assert_eq!(Stop::from_finish_reason("end_turn"), Stop::Natural);
+    /// assert_eq!(Stop::from_finish_reason("MAX_TOKENS"), Stop::Length);
+    /// assert_eq!(Stop::from_finish_reason("content_filter"), Stop::Broken);
+    /// ```
+    pub fn from_finish_reason(reason: &str) -> Self {
+        match reason.to_ascii_lowercase().as_str() {
+            "stop" | "tool_calls" | "tool_call" | "function_call" | "tool_use" | "end_turn"
+            | "eos" | "eos_token" | "complete" | "completed" => Self::Natural,
+            "length"
+            | "max_tokens"
+            | "max_output_tokens"
+            | "model_length"
+            | "limit"
+            | "model_context_window_exceeded" => Self::Length,
+            _ => Self::Broken,
+        }
+    }
+
     /// Returns `true` if the text is truncated, or may be.
     pub const fn is_truncated(self) -> bool {
         matches!(self, Self::Length | Self::Broken)

@@ -26,7 +26,7 @@ const KEY_LIMIT: usize = 32;
     clippy::struct_excessive_bools,
     reason = "independent switches, each set by a method of its own name"
 )]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dialect {
     /// `None`: detected from the text.
     pub(crate) syntax: Option<Syntax>,

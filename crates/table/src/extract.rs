@@ -58,12 +58,12 @@ impl made::Columns for Extract {
         Err(ColumnError::of_type(&self.column, data_type, "text"))
     }
 
-    fn make(&self, batch: &RecordBatch, from: usize) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
+    fn make(&self, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
         let texts = Texts::new(&self.column, column(batch, &self.column)?)?;
         let mut columns = Columns::default();
         let mut bytes = 0;
         let mut rows = 0;
-        for row in from..batch.num_rows() {
+        for row in 0..batch.num_rows() {
             rows += 1;
             bytes += match texts.get(row).map(|text| self.extractor.row(text)) {
                 None => columns.failed("the text is null"),

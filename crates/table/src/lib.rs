@@ -45,5 +45,7 @@ pub use made::{Columns, Made};
 pub use rates::Rates;
 pub use render::Render;
 
-/// After this many bytes of results a batch ends.
-const BATCH_BYTES: usize = 64 << 20;
+/// After this many bytes of results a batch ends. Each can be the last one: a program stops between them.
+const BATCH_BYTES: usize = 1 << 20;
+/// The most rows of a batch.
+const BATCH_ROWS: usize = 8192;

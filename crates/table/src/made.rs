@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, FieldRef, Schema, SchemaRef};
 
+use crate::BATCH_ROWS;
 use crate::column::ColumnError;
 
 /// Makes columns from the columns of a table.
@@ -19,19 +20,19 @@ pub trait Columns: Send + Sync {
     /// It names the columns of the table.
     fn check(&self, schema: &Schema) -> Result<(), ColumnError>;
 
-    /// Makes the columns from the row `from` on, and returns them with the number of rows: at least one.
+    /// Makes the columns of the first rows, and returns them with the number of rows: at least one.
     ///
     /// # Errors
     ///
     /// If the batch does not have the columns that [`check`](Self::check) found.
-    fn make(&self, batch: &RecordBatch, from: usize) -> Result<(Vec<ArrayRef>, usize), ArrowError>;
+    fn make(&self, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, usize), ArrowError>;
 }
 
 /// Runs the work on one batch, which has this many bytes.
 type Around = Box<dyn Fn(usize, &mut (dyn FnMut() + Send)) + Send>;
 
-/// A table with the columns of another one, and those that [`Columns`] makes. It is made while it is read, one batch after
-/// another, so memory is bounded by the largest batch of the input.
+/// A table with the columns of another one, and those that [`Columns`] makes. It is made while it is read, in batches of at most
+/// 8,192 rows and about 1 MiB of results, also from larger batches of the input.
 pub struct Made {
     input: Box<dyn RecordBatchReader + Send>,
     columns: Arc<dyn Columns>,
@@ -39,8 +40,8 @@ pub struct Made {
     /// The columns of the input that stay.
     kept: Vec<usize>,
     schema: SchemaRef,
-    /// A batch, and its first row that is not done.
-    rest: Option<(RecordBatch, usize)>,
+    /// The rows of a batch that are not done.
+    rest: Option<RecordBatch>,
 }
 
 impl Made {
@@ -88,21 +89,19 @@ impl Made {
         self
     }
 
-    fn make(&mut self, batch: RecordBatch, from: usize) -> Result<RecordBatch, ArrowError> {
+    fn make(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let part = batch.slice(0, batch.num_rows().min(BATCH_ROWS));
         let mut made = None;
-        (self.around)(batch.get_array_memory_size(), &mut || {
-            made = Some(self.columns.make(&batch, from));
+        (self.around)(part.get_array_memory_size(), &mut || {
+            made = Some(self.columns.make(&part));
         });
         let not_run = || ArrowError::ComputeError("the batch was not processed".to_owned());
         let (made, rows) = made.unwrap_or_else(|| Err(not_run()))?;
-        let kept = self
-            .kept
-            .iter()
-            .map(|&at| batch.column(at).slice(from, rows));
+        let kept = self.kept.iter().map(|&at| part.column(at).slice(0, rows));
         let columns = kept.chain(made).collect();
         let done = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
-        if from + rows < batch.num_rows() {
-            self.rest = Some((batch, from + rows));
+        if rows < batch.num_rows() {
+            self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
         }
         Ok(done)
     }
@@ -112,17 +111,17 @@ impl Iterator for Made {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (batch, from) = match self.rest.take() {
+        let batch = match self.rest.take() {
             Some(rest) => rest,
             None => loop {
                 match self.input.next()? {
                     Ok(batch) if batch.num_rows() == 0 => {}
-                    Ok(batch) => break (batch, 0),
+                    Ok(batch) => break batch,
                     Err(error) => return Some(Err(error)),
                 }
             },
         };
-        Some(self.make(batch, from))
+        Some(self.make(&batch))
     }
 }
 

@@ -141,7 +141,7 @@ impl Columns for Render {
         check_column(schema, &self.calls).map(drop)
     }
 
-    fn make(&self, batch: &RecordBatch, from: usize) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
+    fn make(&self, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
         let lists = list_column(&self.calls, column(batch, &self.calls)?)?;
         let contents = batch.column_by_name(&self.content);
         let contents = contents.map(|contents| Texts::new(&self.content, contents));
@@ -152,7 +152,7 @@ impl Columns for Render {
             .transpose()?;
         let (mut written, mut errors) = (StringBuilder::new(), StringBuilder::new());
         let (mut bytes, mut rows) = (0, 0);
-        for row in from..batch.num_rows() {
+        for row in 0..batch.num_rows() {
             rows += 1;
             let content = contents.as_ref().and_then(|contents| contents.text(row));
             let calls = items(&lists, row).zip(fields.as_ref());

@@ -1,7 +1,7 @@
 """Native tool calls in any client that uses httpx2, without a server.
 
 ```python
-client = OpenAI(base_url=…, http_client=httpx2.Client(transport=plaincall.http.Transport()))
+client = OpenAI(base_url=…, http_client=httpx2.Client(transport=plaincall.httpx2.Transport()))
 ```
 """
 
@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-import httpx2
-
 from plaincall._gateway import Settings
-from plaincall._transport import AsyncTranslation, SyncTranslation
+from plaincall._transport import AsyncTranslation, ForAsyncClients, ForClients, SyncTranslation, missing
+
+try:
+    import httpx2
+except ModuleNotFoundError as error:
+    raise missing("httpx2", "httpx", error) from None
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncTransport", "Settings", "Transport"]
 
 
-class Transport(httpx2.BaseTransport):
+class Transport(ForClients, httpx2.BaseTransport):
     """Translates requests with tools to plain text, and replies back while they arrive. It passes on all others.
 
     It translates the chat completions and Responses API of OpenAI and the Messages API of Anthropic; the model server needs
@@ -29,7 +32,7 @@ class Transport(httpx2.BaseTransport):
     A request that cannot be translated gets an error response in the format of its API; nothing is passed on untranslated. It can
     be used by several threads.
 
-    Raises `ValueError` for invalid settings.
+    Raises `ValueError` for invalid settings, and `TypeError` if `inner` is no transport of httpx2.
     """
 
     def __init__(self, inner: httpx2.BaseTransport | None = None, **settings: Unpack[Settings]) -> None:
@@ -44,7 +47,7 @@ class Transport(httpx2.BaseTransport):
         self._translation.inner.close()
 
 
-class AsyncTransport(httpx2.AsyncBaseTransport):
+class AsyncTransport(ForAsyncClients, httpx2.AsyncBaseTransport):
     """The same for `httpx2.AsyncClient`. Default of `inner`: `httpx2.AsyncHTTPTransport()`."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport | None = None, **settings: Unpack[Settings]) -> None:
