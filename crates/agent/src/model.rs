@@ -51,7 +51,6 @@ use std::time::Duration;
 use futures_core::Stream;
 use plaincall::Stop;
 use plaincall::call::grammar::Grammar;
-use plaincall_wire::openai::{is_length_limited, is_natural_end};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Sender;
 
@@ -220,14 +219,7 @@ impl Finish {
 
     /// Creates an end from the reason of a server. Only known reasons are natural ends.
     pub fn by_reason(reason: &str) -> Self {
-        let stop = if is_natural_end(reason) {
-            Stop::Natural
-        } else if is_length_limited(reason) {
-            Stop::Length
-        } else {
-            Stop::Broken
-        };
-        Self::new(stop).reason(reason)
+        Self::new(Stop::from_reason(reason)).reason(reason)
     }
 
     /// Sets the reason that the server gave.

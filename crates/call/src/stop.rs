@@ -24,6 +24,21 @@ crate::named!(Stop {
 });
 
 impl Stop {
+    /// Returns how a reply ended from the finish reason of any API, such as `stop`, `end_turn` or `MAX_TOKENS`. Servers have many
+    /// words for failures, so other reasons are [`Broken`](Self::Broken): also a stop sequence, which may be in the middle of a call.
+    pub fn from_reason(reason: &str) -> Self {
+        match reason.to_ascii_lowercase().replace('-', "_").as_str() {
+            "stop" | "tool_calls" | "tool_call" | "tool_use" | "function_call" | "eos"
+            | "eos_token" | "end_turn" | "complete" | "completed" => Self::Natural,
+            "length"
+            | "max_tokens"
+            | "max_output_tokens"
+            | "model_length"
+            | "model_context_window_exceeded" => Self::Length,
+            _ => Self::Broken,
+        }
+    }
+
     /// Returns `true` if the text is truncated, or may be.
     pub const fn is_truncated(self) -> bool {
         matches!(self, Self::Length | Self::Broken)

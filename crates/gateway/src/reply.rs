@@ -26,7 +26,7 @@ use std::time::Duration;
 use plaincall_call::{Arguments, ReplyReader, Stop};
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChunkChoice, Delta, ReasoningField, Usage,
-    api_finish_reason, is_length_limited, is_natural_end, read_error,
+    api_finish_reason, read_error,
 };
 
 use crate::api::encoder::ResponseSink;
@@ -616,16 +616,16 @@ impl<O: ResponseSink> Reply<O> {
             Some("content_filter") => true,
             // The model server's calls have no end marker: with an unknown reason, the last one may be truncated.
             Some("length") if self.plan.mode == ReplyMode::Native => true,
-            Some(_) => reason.is_some_and(is_length_limited),
+            Some(_) => reason.map(Stop::from_reason) == Some(Stop::Length),
         };
         self.end_native_calls(is_truncated);
         if self.plan.mode == ReplyMode::Native && self.round.has_truncated_call && !is_truncated {
             // Some servers report another reason if the limit truncated a call.
             (is_truncated, api_reason) = (true, Some("length"));
         }
-        self.round.stop = match reason {
+        self.round.stop = match reason.map(Stop::from_reason) {
             _ if is_truncated => Stop::Length,
-            Some(reason) if is_natural_end(reason) && !self.plan.stops_anywhere => Stop::Natural,
+            Some(Stop::Natural) if !self.plan.stops_anywhere => Stop::Natural,
             _ => Stop::Broken,
         };
         self.end_native_text(!is_truncated);

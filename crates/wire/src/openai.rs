@@ -5,7 +5,7 @@
 //! - [`ChatCompletionChunk`]: a chunk of a streamed response, for reading; [`ChunkWriter`] writes chunks;
 //!   [`RepeatedChunk`] recognizes those that differ only in their text.
 //! - [`ModelList`], [`ErrorBody`], [`read_error`].
-//! - [`is_natural_end`]: interprets finish reasons.
+//! - [`api_finish_reason`]: maps finish reasons to those of the API.
 
 mod chunk;
 mod chunk_writer;
@@ -23,7 +23,7 @@ pub use chunk::{ChatCompletionChunk, ChunkChoice, Delta};
 pub use chunk_writer::{ChunkHead, ChunkWriter, ReasoningField, done_event, error_event};
 pub use content::{Content, ContentPart};
 pub use error::{ErrorBody, ErrorObject, read_error};
-pub use finish::{api_finish_reason, is_length_limited, is_natural_end};
+pub use finish::api_finish_reason;
 pub use message::{CallArguments, CalledFunction, Message, ToolCall};
 pub use models::{Model, ModelList, ModelRequest};
 pub use repeated_chunk::RepeatedChunk;

@@ -8,7 +8,6 @@ use plaincall::call::{
 };
 use plaincall::syntax::near_misses;
 use plaincall::{Effect, Received, Status, Stop, events::Author};
-use plaincall_wire::openai::is_natural_end;
 
 use crate::agent_loop::repeats::{Failures, Repeated};
 use crate::agent_loop::turned::Turned;
@@ -143,7 +142,7 @@ impl AgentLoop {
             (Stop::Length, _) => return Err(AgentErrorKind::Length),
             // A reply without a reason counts as complete, but its open calls do not run.
             (Stop::Natural | Stop::EndOfFile, _) | (Stop::Broken, None) => {}
-            (Stop::Broken, Some(reason)) if is_natural_end(reason) => {}
+            (Stop::Broken, Some(reason)) if Stop::from_reason(reason) == Stop::Natural => {}
             (Stop::Broken, Some(_)) => return Err(AgentErrorKind::Ended(turned.finish.clone())),
         }
         let schema = self.schema.as_ref();

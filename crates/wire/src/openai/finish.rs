@@ -1,22 +1,5 @@
 //! Finish reasons, as named by many servers.
 
-/// Returns whether this finish reason means that the model completed its reply. Servers have many words for
-/// failures, so unknown reasons do not count.
-pub fn is_natural_end(reason: &str) -> bool {
-    matches!(
-        reason,
-        "stop" | "tool_calls" | "function_call" | "eos" | "eos_token" | "end_turn"
-    )
-}
-
-/// Returns whether this finish reason means that a length limit truncated the reply.
-pub fn is_length_limited(reason: &str) -> bool {
-    matches!(
-        reason,
-        "length" | "max_tokens" | "model_length" | "model_context_window_exceeded"
-    )
-}
-
 /// Maps a finish reason to one of the API: `stop`, `length`, `tool_calls`, `content_filter` or
 /// `function_call`, ignoring case. Clients reject other reasons or treat them as a normal end, so unknown
 /// reasons become `length`: the reply may be incomplete.

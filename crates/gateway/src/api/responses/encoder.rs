@@ -1,9 +1,8 @@
 //! A reply as a response, streamed or complete.
 
+use plaincall_call::Stop;
 use plaincall_wire::Json;
-use plaincall_wire::openai::{
-    ChatCompletionChunk, ReasoningField, Usage as ChatUsage, is_length_limited,
-};
+use plaincall_wire::openai::{ChatCompletionChunk, ReasoningField, Usage as ChatUsage};
 use plaincall_wire::openai_responses::{Item, Response, ResponseEvent, Usage};
 use serde_json::{Value, json};
 
@@ -133,7 +132,7 @@ impl ResponseSink for ResponsesEncoder {
         self.ensure_begun();
         self.incomplete = match reason {
             "content_filter" => Some("content_filter"),
-            reason if is_length_limited(reason) => Some("max_output_tokens"),
+            reason if Stop::from_reason(reason) == Stop::Length => Some("max_output_tokens"),
             _ => None,
         };
         let status = self.incomplete.map_or("completed", |_| "incomplete");
