@@ -84,7 +84,7 @@ export class Input {
       const text = event.clipboardData?.getData("text/plain") ?? "";
       if (text === "" || around(event, "input, textarea, select") !== null) return;
       event.preventDefault();
-      this.#show(() => this.set({ ...this.given, bytes: encode(text) }));
+      this.#show(() => this.set({ ...this.#own, bytes: encode(text) }));
     });
     const file = byId("file");
     byId("open").addEventListener("click", () => file.click());
@@ -99,6 +99,12 @@ export class Input {
     if (this.#isTyped) this.#bytes = encode(this.#reply.value);
     this.#isTyped = false;
     return { bytes: this.#bytes, tools: this.#definitions.value, settings: this.#settings() };
+  }
+
+  /** The input without the tools of an example, which another reply does not have. */
+  get #own(): Given {
+    const { given } = this;
+    return isSample(given) !== null && given.tools === this.#samples.tools ? { ...given, tools: "" } : given;
   }
 
   get #isDetected(): boolean {
@@ -212,7 +218,7 @@ export class Input {
     const isAll = this.#reply.selectionStart === 0 && this.#reply.selectionEnd === this.#reply.value.length;
     if (!isAll || !text.includes("\r")) return;
     event.preventDefault();
-    this.set({ ...this.given, bytes: encode(text) });
+    this.set({ ...this.#own, bytes: encode(text) });
   }
 
   #acceptDrops(): void {
@@ -238,7 +244,8 @@ export class Input {
   async #take(list: FileList | null): Promise<void> {
     // The list of an input element changes with it.
     const files = [...(list ?? [])];
-    let next = this.given;
+    const { given } = this;
+    let next = given;
     const problems: string[] = [];
     for (const file of files) {
       let bytes: Uint8Array;
@@ -253,7 +260,7 @@ export class Input {
       if (/\.toml$/i.test(file.name)) problems.push(`\`${file.name}\` cannot be read: ${TOML}`);
       else if (/\.json$/i.test(file.name) && detected.tools_error !== null) problems.push(`\`${file.name}\` cannot be read: ${detected.tools_error}`);
       else if (detected.is_tools && !detected.is_log) next = { ...next, tools: decode(bytes) };
-      else next = { ...next, bytes };
+      else next = { ...next, tools: next.tools === given.tools ? this.#own.tools : next.tools, bytes };
     }
     // Also if no file can be used: an edit may wait.
     this.set(next);

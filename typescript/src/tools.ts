@@ -428,8 +428,10 @@ export class Reader<Tools = any> implements Disposable {
   #feedOne(chunk: Chunk, advanced: number): Item<Tools>[] {
     const output = this.#core.feed(this.#object, chunk, advanced);
     this.#core.readOpenContent(this.#content.open);
+    const known = this.#content.fed;
     this.#content.count(output.fed - advanced);
-    return readEvents<Item<Tools>>(output, this.#toCall);
+    const items = readEvents<Item<Tools>>(output, this.#toCall);
+    return advanced === 0 ? items : withoutKnown(items, known);
   }
 
   /** Ends the reply, and returns its last events and calls. */
@@ -461,6 +463,14 @@ export class Reader<Tools = any> implements Disposable {
     this.#core.registry.unregister(this);
     this.#core.release(this.#object);
   }
+}
+
+/** Removes a line end that is known: the core holds it back, because it may belong to a marker, and returns it later. */
+function withoutKnown<One extends ParserEvent | object>(items: One[], known: number): One[] {
+  const [first, ...others] = items as (One & TextEvent)[];
+  if (first === undefined || first.start >= known || first.type === undefined || !("text" in first)) return items;
+  const text = first.text.slice(known - first.start);
+  return text === "" ? others : [{ ...first, text, source: text, start: known }, ...others];
 }
 
 /** Returns the definition of a tool in the format of the OpenAI API. */

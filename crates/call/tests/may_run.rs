@@ -421,7 +421,7 @@ fn finish_reasons_of_all_apis() {
     let table = "
         natural  stop STOP tool_calls tool-calls tool_use function_call end_turn eos eos_token COMPLETE completed
         length   length max_tokens MAX_TOKENS max_output_tokens model_length model_context_window_exceeded
-        broken   content_filter content-filter stop_sequence stop_token refusal pause_turn SAFETY error incomplete unknown natural";
+        broken   content_filter content-filter stop_sequence stop_token pause_turn SAFETY error incomplete unknown natural";
     for line in table.lines().skip(1) {
         let mut words = line.split_whitespace();
         let expected = words.next().and_then(Stop::from_name);

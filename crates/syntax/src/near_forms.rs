@@ -162,16 +162,15 @@ const MISDECODED: &[&str] = &[
     "\u{C3}\u{B0}\u{C2}\u{178}\u{C2}\u{203A}",      // Latin-1, then Windows-1252
 ];
 
-/// The maximum number of characters after that beginning.
-const MISDECODED_REST: usize = 12;
+/// The maximum length of its rest, in bytes.
+const MISDECODED_REST: usize = 32;
 
 /// Returns the length and role of a marker with another emoji at the front.
 pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
     let sign = rest.chars().next()?;
     let misdecoded = behind_misdecoded(rest);
     let is_emoji = matches!(u32::from(sign), 0x2300..=0x23FF | 0x2600..=0x27BF | 0x1F000..=0x1FAFF);
-    let emoji = || rest.get(sign.len_utf8()..).filter(|_| is_emoji);
-    let behind = misdecoded.or_else(emoji)?;
+    let behind = misdecoded.or_else(|| rest.get(sign.len_utf8()..).filter(|_| is_emoji))?;
     let behind = behind.strip_prefix('\u{FE0F}').unwrap_or(behind);
     let before = rest.len() - behind.len();
     if behind.starts_with(EMOJI_END_TAIL) {
@@ -192,16 +191,13 @@ pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
 
 /// Returns what follows the tool sign in a wrong encoding.
 fn behind_misdecoded(rest: &str) -> Option<&str> {
-    let begins = MISDECODED.iter();
-    let behind = begins.filter_map(|begin| rest.strip_prefix(begin)).next()?;
-    let end = behind
-        .char_indices()
-        .take(MISDECODED_REST + 1)
-        .find(|(_, c)| *c == '[')?
-        .0;
+    let behind = MISDECODED.iter().find_map(|it| rest.strip_prefix(it))?;
+    let near = behind.get(..floor_char_boundary(behind, MISDECODED_REST))?;
+    let (sign, _) = near.split_once('[')?;
     let is_sign = |c: char| !c.is_ascii() || c == ' ';
-    let (sign, behind) = behind.split_at_checked(end)?;
-    sign.chars().all(is_sign).then_some(behind)
+    behind
+        .get(sign.len()..)
+        .filter(|_| sign.chars().all(is_sign))
 }
 
 /// Returns the tags of other formats at any position.
