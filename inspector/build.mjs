@@ -24,7 +24,10 @@ const policy = [
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
 ].join("; ");
-const example = JSON.stringify({ text: read("example/reply.txt"), tools: read("example/tools.json") });
+const example = JSON.stringify({
+  ...Object.fromEntries(["valid", "invalid", "truncated"].map((name) => [name, read(`example/${name}.txt`)])),
+  tools: read("example/tools.json"),
+});
 
 const parts = {
   "@POLICY@": policy,

@@ -1,4 +1,6 @@
+import { decode } from "./core.js";
 import type { Diagnostic, Shown } from "./model.js";
+import { prose } from "./prose.js";
 
 /** The list of diagnostics: message, rule and fix of each. */
 export class Diagnostics {
@@ -11,13 +13,16 @@ export class Diagnostics {
     this.#goTo = goTo;
   }
 
-  show({ reply }: Shown): void {
+  show(shown: Shown): void {
+    const { reply } = shown;
     const { diagnostics } = reply;
     const errors = diagnostics.filter(({ severity }) => severity === "error").length;
     this.#items = new Map(diagnostics.map((one, at) => [one, item(one, at, this.#goTo)]));
     const summary = `${count(errors, "error")}, ${count(diagnostics.length - errors, "warning")}. These are the diagnostics of \`plaincall check\`.`;
+    const none = reply.calls === 0 ? [] : [make("p", "hint", "No errors and no warnings.")];
     this.#panel.replaceChildren(
-      make("p", "hint", diagnostics.length === 0 ? "No errors and no warnings." : summary),
+      ...(reply.calls === 0 ? withoutCalls(shown) : []),
+      ...(diagnostics.length === 0 ? none : [prose("p", "hint", summary)]),
       make("ol", "diagnostics", null, ...this.#items.values()),
     );
   }
@@ -33,6 +38,28 @@ export class Diagnostics {
   }
 }
 
+/** What was looked for, and what a text without a call may be. */
+function withoutCalls({ bytes, settings }: Shown): HTMLElement[] {
+  const { syntax, start_prefix: start, key } = settings.dialect;
+  const markers = [
+    ...(syntax === "emoji" ? [] : [`\`${start || "!!!GADGET_START:"}\` at the start of a line`]),
+    ...(syntax === "block" ? [] : ["`🛠️[`"]),
+  ];
+  const looked = `No call was found. A call begins with ${markers.join(", or ")}${key ? `, with the key \`${key}\`` : ""}.`;
+  const text = decode(bytes.subarray(0, 1 << 20));
+  const guess = GUESSES.find(([pattern]) => pattern.test(text));
+  const next = guess?.[1] ?? "If the model should have called a tool, give it the system prompt of the tab Prompt.";
+  return [prose("p", "message warning", looked), prose("p", "message", next)];
+}
+
+/** What other texts look like, and what they are. */
+const GUESSES: [RegExp, string][] = [
+  [/^\s*Action:.*\n+\s*Action Input:/m, "It looks like ReAct (`Action:` and `Action Input:`), a format of other programs. Give the model the system prompt of the tab Prompt."],
+  [/\\ud83d\\udee0|\\n!!!GADGET_START:/, "It looks like the inside of a JSON string: the line ends and the emoji are escaped. Paste the text without the escapes, or the whole JSON of the response."],
+  [/^(data|event):/m, "It looks like an event stream without a model's text."],
+  [/(\?\?|\ufffd)+\[[\w.-]+/, "It looks like an emoji marker that was lost in a wrong encoding. Read and write the text as UTF-8."],
+];
+
 function item(one: Diagnostic, at: number, goTo: (byte: number) => void): HTMLElement {
   const place = make("button", "link-button", `line ${one.line}, column ${one.column}`);
   place.type = "button";
@@ -44,7 +71,7 @@ function item(one: Diagnostic, at: number, goTo: (byte: number) => void): HTMLEl
   ];
   return make("li", `diagnostic ${one.severity}`, null,
     make("p", "", null, make("b", `flag ${one.severity}`, `${one.severity === "error" ? "✗" : "▲"}${at + 1}`), ` ${one.severity} `, make("code", "", one.code), " at ", place),
-    make("p", "message", one.message),
-    make("dl", "facts-of", null, ...facts.flatMap(([name, text]) => (text === null ? [] : [make("dt", "", name), make("dd", "", text)]))),
+    prose("p", "message", one.message),
+    make("dl", "facts-of", null, ...facts.flatMap(([name, text]) => (text === null ? [] : [make("dt", "", name), name === "Fix" ? prose("dd", "", text) : make("dd", "", text)]))),
   );
 }

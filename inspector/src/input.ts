@@ -1,5 +1,7 @@
 import { decode, encode } from "./core.js";
 import { DEFAULT } from "./link.js";
+import { prose } from "./prose.js";
+import { contentOf } from "./response.js";
 import type { Choices, Detected, Dialect, Given } from "./model.js";
 
 const TOML = "this page reads no TOML; `plaincall inspect -t tools.toml` opens a page with its tools";
@@ -9,11 +11,25 @@ const [SHORTEST, LONGEST] = [40, 150];
 const TEXT_FIELDS = ["key", "start_prefix", "arg_prefix", "end_prefix"] as const;
 const SWITCHES = ["escaped", "strict", "self_closing", "in_reasoning"] as const;
 
+/** The texts of the examples by name, and their tools. */
+export type Samples = Record<Sample | "tools", string>;
+type Sample = "valid" | "invalid" | "truncated";
+const SAMPLES = new Map<string, Sample>();
+
+/** The example that an input shows, unless it was changed. */
+export function isSample({ bytes }: Given): Sample | null {
+  return bytes.length > LONGEST_SAMPLE ? null : SAMPLES.get(decode(bytes)) ?? null;
+}
+
+const LONGEST_SAMPLE = 4096;
+
 /** The reply, the tools and the settings, as a person gives them. */
 export class Input {
   #bytes: Uint8Array = new Uint8Array();
   /** A dialect that a person may choose. */
-  #offer: Dialect | null = null;
+  #offer: Dialect | string | null = null;
+  /** What was there before it was cleared. */
+  #cleared: Given | null = null;
   /** Whether the field has a newer reply. */
   #isTyped = false;
   #pause = SHORTEST;
@@ -23,27 +39,52 @@ export class Input {
   readonly #form = byId("settings");
   readonly #onChange: () => void;
   readonly #detect: (bytes: Uint8Array) => Detected;
+  readonly #samples: Samples;
+  /** Called when a new reply should be shown. */
+  onNew: () => void = () => {};
   /** Called with a mistake of the input, after its change. */
   onProblem: (problem: string) => void = () => {};
 
-  constructor(onChange: () => void, detect: (bytes: Uint8Array) => Detected, sample: Given) {
+  constructor(onChange: () => void, detect: (bytes: Uint8Array) => Detected, samples: Samples) {
     this.#onChange = onChange;
     this.#detect = detect;
+    this.#samples = samples;
+    for (const name of ["valid", "invalid", "truncated"] as const) SAMPLES.set(samples[name], name);
     this.#reply.addEventListener("input", () => {
       this.#isTyped = true;
+      this.#forgetCleared();
       this.#soon();
     });
     this.#reply.addEventListener("paste", (event) => this.#paste(event));
     this.#definitions.addEventListener("input", () => this.#soon());
     this.#form.addEventListener("input", () => this.#soon());
     this.#form.addEventListener("submit", (event) => event.preventDefault());
-    byId("clear").addEventListener("click", () => this.set({ bytes: new Uint8Array(), tools: "", settings: DEFAULT }));
-    for (const id of ["example", "first-example"] as const) byId(id).addEventListener("click", () => this.set(sample));
+    byId("clear").addEventListener("click", () => {
+      const { given } = this;
+      this.set({ ...given, bytes: new Uint8Array() });
+      this.#reply.focus();
+      this.#cleared = given;
+      byId("undo").hidden = false;
+    });
+    byId("undo").addEventListener("click", () => this.#cleared && this.set(this.#cleared));
+    byId("example").addEventListener("click", () => this.#show(() => this.showSample("invalid")));
+    byId("samples").addEventListener("click", (event) => {
+      const name = around(event, "button")?.dataset["sample"] as Sample | undefined;
+      if (name !== undefined) this.#show(() => this.showSample(name));
+    });
     byId("offer-use").addEventListener("click", () => {
       const { given } = this;
+      if (typeof this.#offer === "string") return this.#show(() => this.set({ ...given, bytes: encode(this.#offer as string) }));
       this.set({ ...given, settings: { ...given.settings, dialect: this.#offer } });
       // The button is gone.
+      byId("options").open = true;
       this.#field("start_prefix").focus();
+    });
+    document.addEventListener("paste", (event) => {
+      const text = event.clipboardData?.getData("text/plain") ?? "";
+      if (text === "" || around(event, "input, textarea, select") !== null) return;
+      event.preventDefault();
+      this.#show(() => this.set({ ...this.#own, bytes: encode(text) }));
     });
     const file = byId("file");
     byId("open").addEventListener("click", () => file.click());
@@ -60,8 +101,24 @@ export class Input {
     return { bytes: this.#bytes, tools: this.#definitions.value, settings: this.#settings() };
   }
 
+  /** The input without the tools of an example, which another reply does not have. */
+  get #own(): Given {
+    const { given } = this;
+    return isSample(given) !== null && given.tools === this.#samples.tools ? { ...given, tools: "" } : given;
+  }
+
   get #isDetected(): boolean {
     return this.#field("detect").checked;
+  }
+
+  /** Shows an example with its tools. */
+  showSample(name: Sample): void {
+    this.set({ bytes: encode(this.#samples[name]), tools: this.#samples.tools, settings: DEFAULT });
+  }
+
+  #show(change: () => void): void {
+    change();
+    this.onNew();
   }
 
   /** Shows an input. */
@@ -69,6 +126,7 @@ export class Input {
     clearTimeout(this.#timer);
     this.#bytes = bytes;
     this.#isTyped = false;
+    this.#forgetCleared();
     this.#reply.value = decode(bytes);
     this.#definitions.value = tools;
     this.#showSettings(settings);
@@ -87,9 +145,19 @@ export class Input {
       this.#hasCarriageReturns() ? "Some lines end with CR LF; an edit in this field makes them LF." : "",
     ];
     byId("reply-note").textContent = seen(notes.filter(Boolean).join(" "));
-    this.#offer = detected?.offer ?? null;
+    const content = detected?.is_log ? null : contentOf(this.#bytes);
+    this.#offer = content ?? detected?.offer ?? null;
     byId("offer").hidden = this.#offer === null;
-    byId("offer-note").textContent = seen(`No known marker. The reply seems to have markers that begin like \`${this.#offer?.start_prefix ?? ""}\`.`);
+    byId("offer-use").textContent = content === null ? "Use them" : "Read its text";
+    const note = content === null
+      ? `No known marker. The reply seems to have markers that begin like \`${detected?.offer?.start_prefix ?? ""}\`.`
+      : "This is the response of an API, not the text of a model.";
+    byId("offer-note").replaceChildren(...prose("span", "", note).childNodes);
+  }
+
+  #forgetCleared(): void {
+    this.#cleared = null;
+    byId("undo").hidden = true;
   }
 
   #hasCarriageReturns(): boolean {
@@ -122,7 +190,13 @@ export class Input {
     return { dialect: this.#isDetected ? null : dialect, no_reasoning: this.#field("no_reasoning").checked, stop: this.#field("stop").value, unclosed: this.#field("unclosed").value };
   }
 
-  #showSettings({ dialect, no_reasoning: hasNone, stop, unclosed }: Choices): void {
+  #showSettings(settings: Choices): void {
+    const isDefault = JSON.stringify(settings) === JSON.stringify(DEFAULT);
+    if (!isDefault) byId("options").open = true;
+    this.#showChoices(settings);
+  }
+
+  #showChoices({ dialect, no_reasoning: hasNone, stop, unclosed }: Choices): void {
     this.#field("detect").checked = dialect === null;
     this.#showDialect(dialect ?? {});
     this.#field("no_reasoning").checked = hasNone;
@@ -144,7 +218,7 @@ export class Input {
     const isAll = this.#reply.selectionStart === 0 && this.#reply.selectionEnd === this.#reply.value.length;
     if (!isAll || !text.includes("\r")) return;
     event.preventDefault();
-    this.set({ ...this.given, bytes: encode(text) });
+    this.set({ ...this.#own, bytes: encode(text) });
   }
 
   #acceptDrops(): void {
@@ -170,7 +244,8 @@ export class Input {
   async #take(list: FileList | null): Promise<void> {
     // The list of an input element changes with it.
     const files = [...(list ?? [])];
-    let next = this.given;
+    const { given } = this;
+    let next = given;
     const problems: string[] = [];
     for (const file of files) {
       let bytes: Uint8Array;
@@ -185,7 +260,7 @@ export class Input {
       if (/\.toml$/i.test(file.name)) problems.push(`\`${file.name}\` cannot be read: ${TOML}`);
       else if (/\.json$/i.test(file.name) && detected.tools_error !== null) problems.push(`\`${file.name}\` cannot be read: ${detected.tools_error}`);
       else if (detected.is_tools && !detected.is_log) next = { ...next, tools: decode(bytes) };
-      else next = { ...next, bytes };
+      else next = { ...next, tools: next.tools === given.tools ? this.#own.tools : next.tools, bytes };
     }
     // Also if no file can be used: an edit may wait.
     this.set(next);

@@ -8,7 +8,7 @@ const LONGEST = 60_000;
 const MOST = 16 << 20;
 
 /** The settings of an input that has none. */
-export const DEFAULT: Choices = { dialect: null, no_reasoning: false, stop: "natural", unclosed: "reject" };
+export const DEFAULT: Choices = { dialect: null, no_reasoning: false, stop: "broken", unclosed: "reject" };
 
 /** What a link or the command holds: a text, or its bytes if they are not UTF-8. */
 interface Stored {

@@ -2,10 +2,11 @@
 
 import { Core, encode } from "./core.js";
 import { Diagnostics } from "./diagnostics.js";
-import { Input } from "./input.js";
+import { Input, isSample, type Samples } from "./input.js";
 import { DEFAULT, fromFragment, toFragment, toGiven } from "./link.js";
 import type { Calls, Detected, Given, Reply, Settings, Shown } from "./model.js";
 import { Panels } from "./panels.js";
+import { prose } from "./prose.js";
 import { Replay } from "./replay.js";
 import { Source } from "./source.js";
 import { Texts } from "./texts.js";
@@ -37,7 +38,8 @@ class Page {
       state.isAddressKept = false;
       this.#inspect();
     };
-    this.#input = new Input(onChange, detect, toGiven(JSON.parse(byId("sample").textContent)));
+    this.#input = new Input(onChange, detect, JSON.parse(byId("sample").textContent) as Samples);
+    this.#input.onNew = () => view(this.firstView);
     this.#input.onProblem = (problem) => this.#report(problem);
     const goTo = (byte: number): void => {
       if (isNarrow.matches) view("transcript");
@@ -80,9 +82,9 @@ class Page {
       first = stored === null ? null : toGiven(stored);
     }
     if (first !== null) this.#input.set(first);
-    else if (isFirst) this.#inspect();
-    // A person can still look at the address of a damaged link, and repair it.
-    state.isAddressKept = damage !== null;
+    else if (isFirst) this.#input.showSample("valid");
+    // A person can still look at the address of a damaged link, and repair it. The first example needs no address.
+    state.isAddressKept = damage !== null || (isFirst && first === null);
     if (damage !== null) this.#report(damage);
     const tab = document.getElementById(`tab-${wanted}`);
     if (wanted !== null && tab !== null && tab.offsetParent !== null) view(wanted);
@@ -108,6 +110,9 @@ class Page {
     const { given } = this.#input;
     this.#version += 1;
     byId("problems").hidden = true;
+    const sample = isSample(given);
+    byId("about").hidden = sample === null && given.bytes.length > 0;
+    for (const button of byId("samples").querySelectorAll("button")) button.ariaPressed = `${button.dataset["sample"] === sample}`;
     try {
       const detected = this.#detect(given);
       const { dialect, ...rest } = given.settings;
@@ -252,7 +257,7 @@ const EMPTY: Trace = { begin: null, turns: [], calls: [], resumed: [], usage: nu
 
 /** Shows a problem above the views, alone or below those that are there. */
 function report(problem: unknown, isFirst: boolean): void {
-  const element = make("p", "", problem instanceof Error ? problem.message : String(problem));
+  const element = prose("p", "", problem instanceof Error ? problem.message : String(problem));
   if (isFirst) byId("problems").replaceChildren(element);
   else byId("problems").append(element);
   byId("problems").hidden = false;

@@ -1,5 +1,6 @@
 import { decode } from "./core.js";
 import type { Diagnostic, Kind, Part, Shown } from "./model.js";
+import { prose } from "./prose.js";
 
 /** What each kind of bytes is, and what it means. */
 export const KINDS_OF_BYTES: Record<Kind, [string, string]> = {
@@ -236,10 +237,10 @@ export class Source {
     const before = decode(this.#shown!.bytes.subarray(0, part.start));
     const line = before.split("\n").length;
     this.#line.replaceChildren(
-      make("p", "", null, make("b", `bytes ${part.kind}`, name), ` ${of && `of ${of}: `}${meaning}`),
+      prose("p", "", ` ${of && `of ${of}: `}${meaning}`, make("b", `bytes ${part.kind}`, name)),
       make("p", "spoken", decode(this.#shown!.bytes.subarray(start, Math.min(end, start + SPOKEN)))),
       make("p", "hint", `line ${line}, bytes ${part.start.toLocaleString("en")} to ${part.end.toLocaleString("en")}`),
-      ...diagnostics.map((one) => make("p", `message ${one.severity}`, `${one.severity}: ${one.message}${one.help === null ? "" : `; ${one.help}`} (${one.rule})`)),
+      ...diagnostics.map((one) => prose("p", `message ${one.severity}`, `${one.severity}: ${one.message}${one.help === null ? "" : `; ${one.help}`} (${one.rule})`)),
     );
   }
 }

@@ -1,5 +1,6 @@
 import type { Core } from "./core.js";
 import type { GrammarView, JsonView, Shown } from "./model.js";
+import { prose } from "./prose.js";
 
 /** A text with a button that copies it. */
 function copyable(text: string, label: string): HTMLElement[] {
@@ -19,7 +20,7 @@ function attempt(build: () => HTMLElement[]): HTMLElement[] {
   try {
     return build();
   } catch (error) {
-    return [make("p", "message error", error instanceof Error ? error.message : String(error))];
+    return [prose("p", "message error", error instanceof Error ? error.message : String(error))];
   }
 }
 
@@ -64,8 +65,8 @@ export class Texts {
       const { text, notes, fields } = this.#core.about<GrammarView>("grammar", shown.settings, shown.given, more);
       const names = Object.keys(fields).map((name) => `\`${name}\``).join(", ");
       return [
-        make("p", "hint", names === "" ? "For programs that take a grammar." : `A request carries it in ${names}.`),
-        ...(notes.length === 0 ? [] : [make("h2", "", "Not held by the grammar"), make("ul", "notes", null, ...notes.map((note) => make("li", "", note)))]),
+        prose("p", "hint", names === "" ? "For programs that take a grammar." : `A request carries it in ${names}.`),
+        ...(notes.length === 0 ? [] : [make("h2", "", "Not held by the grammar"), make("ul", "notes", null, ...notes.map((note) => prose("li", "", note)))]),
         ...copyable(text, "Grammar"),
       ];
     }));
@@ -73,9 +74,9 @@ export class Texts {
 }
 
 function json({ tool_calls: found, skipped: list, dependent }: JsonView): HTMLElement[] {
-  const skipped = list.map(({ id, reasons }) => make("li", "", null, make("b", "", id), ` ${reasons.join("; ")}`));
+  const skipped = list.map(({ id, reasons }) => prose("li", "", ` ${reasons.join("; ")}`, make("b", "", id)));
   return [
-    make("p", "hint", "The array `tool_calls` of an OpenAI client. A call that is not valid is never part of it."),
+    prose("p", "hint", "The array `tool_calls` of an OpenAI client. A call that is not valid is never part of it."),
     ...(skipped.length === 0 ? [] : [make("h2", "", "Not in the array"), make("ul", "notes", null, ...skipped)]),
     ...(dependent === 0 ? [] : [make("p", "hint", `${count(dependent, "call")} with dependencies: the format has no place for them.`)]),
     ...copyable(JSON.stringify(found, null, 2), "JSON"),

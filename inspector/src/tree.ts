@@ -1,9 +1,13 @@
+import { prose } from "./prose.js";
 import type { CallView, Shown, Value } from "./model.js";
 
 /** So many calls are open at first. */
 const FEW = 40;
 /** So many calls are laid out together, when one of them comes into sight. */
 const GROUP = 50;
+
+/** The height of a closed call, in pixels. */
+const CLOSED = 42;
 
 /** An object, a list or a value of a call's arguments. */
 interface Node {
@@ -16,6 +20,11 @@ export class Tree {
   readonly #panel = byId("calls");
   readonly #goTo: (byte: number) => void;
   #views: CallView[] = [];
+  /** The groups that are not made yet. */
+  readonly #fills = new Map<Element, () => void>();
+  readonly #observer = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) if (isIntersecting) this.#fill(target);
+  }, { rootMargin: "600px" });
 
   /** `goTo` shows a byte in the source. */
   constructor(goTo: (byte: number) => void) {
@@ -35,14 +44,33 @@ export class Tree {
   show({ reply }: Shown): void {
     const intro = reply.tools === null
       ? "Without tools, values are converted by their text alone, and no argument is checked. Paste the tools on the tab Input."
-      : "If every call that may run succeeds. In a run, calls of tools that may change something also need a rule or an approval.";
-    const nodes = calls.map((call, number) => this.#call(call, this.#views[number]!));
+      : "What runs if every call before it succeeds. In a run, calls of tools that may change something also need a rule or an approval.";
     const groups: HTMLElement[] = [];
-    for (let at = 0; at < nodes.length; at += GROUP) groups.push(make("div", "call-group", null, ...nodes.slice(at, at + GROUP)));
+    for (let at = 0; at < calls.length; at += GROUP) {
+      const group = make("div", "call-group");
+      const fill = () => group.replaceChildren(...calls.slice(at, at + GROUP).map((call) => this.#call(call, this.#views[call.number]!)));
+      // The first groups may be in sight; the others are made when they are.
+      if (at < 2 * GROUP) fill();
+      else {
+        this.#fills.set(group, fill);
+        group.style.minHeight = `${Math.min(GROUP, calls.length - at) * CLOSED}px`;
+        this.#observer.observe(group);
+      }
+      groups.push(group);
+    }
     this.#panel.replaceChildren(make("p", "hint", calls.length === 0 ? "The reply has no calls." : intro), ...groups);
   }
 
+  #fill(group: Element): void {
+    this.#observer.unobserve(group);
+    this.#fills.get(group)?.();
+    this.#fills.delete(group);
+    (group as HTMLElement).style.minHeight = "";
+  }
+
   clear(): void {
+    this.#observer.disconnect();
+    this.#fills.clear();
     this.#views = [];
     this.#panel.replaceChildren();
   }
@@ -70,9 +98,9 @@ export class Tree {
     const dependencies = call.dependencies.map(({ id, call: cause }) => link(cause, id));
     return [
       facts,
-      ...(reason ? [make("p", `message ${kind(call)}`, reason)] : []),
-      ...found.problems.filter((problem) => !reason?.includes(problem)).map((problem) => make("p", "message error", problem)),
-      ...(call.held ? [make("p", "message held", `This call ${call.held}.`)] : []),
+      ...(reason ? [prose("p", `message ${kind(call)}`, reason)] : []),
+      ...found.problems.filter((problem) => !reason?.includes(problem)).map((problem) => prose("p", "message error", problem)),
+      ...(call.held ? [prose("p", "message held", `This call ${call.held}.`)] : []),
       ...(dependencies.length > 0 ? [make("p", "links", null, "depends on ", ...dependencies)] : []),
       this.#arguments(found),
     ];

@@ -16,7 +16,7 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, ar
 after(() => browser.close());
 
 /** Runs a function with a page of this size and color scheme. */
-export async function withPage({ size = SIZES.desktop, scheme = "light", forced = "none", fragment = "", address = PAGE, mayFail = [], without }, run) {
+export async function withPage({ size = SIZES.desktop, scheme = "light", forced = "none", fragment = "", address = PAGE, mayFail = [], without, isOpen = true }, run) {
   const context = await browser.newContext({ viewport: size, colorScheme: scheme, forcedColors: forced, permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
   const problems = [];
@@ -36,6 +36,8 @@ export async function withPage({ size = SIZES.desktop, scheme = "light", forced 
     await page.goto(address + fragment);
     if (without === undefined) await isShown(page);
     else await page.getByRole("alert").waitFor();
+    // Most tests use the settings.
+    if (isOpen) await page.evaluate(() => { document.getElementById("options").open = true; });
     await run(page);
     assert.deepEqual(problems, []);
   } finally {
@@ -62,7 +64,7 @@ export async function inspect(page, reply, tools = "") {
   await page.fill("#definitions", tools);
   await page.fill("#reply", reply);
   const bytes = Buffer.byteLength(reply).toLocaleString("en");
-  await page.waitForFunction((words) => document.getElementById("reply-note").textContent.startsWith(words), `${bytes} bytes`);
+  await page.waitForFunction((words) => document.getElementById("reply-note").textContent.startsWith(words), bytes === "0" ? "" : `${bytes} bytes`);
 }
 
 /** The violations that axe finds. The policy of the page does not let it in, so it comes through the debugger. */

@@ -59,6 +59,7 @@ test("settings decide how the reply is read", () => withPage({}, async (page) =>
   await haveKinds(page, "rejected,rejected");
   await page.selectOption("[name=unclosed]", "run");
   await haveKinds(page, "ready,ready");
+  await page.selectOption("[name=stop]", "natural");
   await page.fill("#reply", "!!!GADGET_START:Look\n!!!ARG:at\n1\n");
   await haveKinds(page, "ready");
   await page.selectOption("[name=stop]", "length");
@@ -84,7 +85,7 @@ test("other markers are offered, and a person decides", () => withPage({}, async
   const other = call("!!!GADGET_START:", "Look").replaceAll("!!!", "@@@");
   await inspect(page, other);
   assert.match(await meta(page), /^0 calls/);
-  assert.match(await page.locator("#offer").textContent(), /`@@@GADGET_START:`/);
+  assert.match(await page.locator("#offer").textContent(), /@@@GADGET_START:/);
   await page.click("#offer-use");
   await page.waitForFunction(() => document.getElementById("meta").textContent.startsWith("1 call · 0 errors"));
   assert.equal(await page.isChecked("[name=detect]"), false);
@@ -106,7 +107,7 @@ test("other markers are offered, and a person decides", () => withPage({}, async
 }));
 
 test("the parts of the reply with the keyboard", () => withPage({}, async (page) => {
-  await page.click("#example");
+  await page.click("[data-sample=invalid]");
   await page.focus("#transcript");
   const words = () => page.locator("#interpretation").textContent();
   await page.keyboard.press("ArrowRight");
@@ -126,7 +127,7 @@ test("the parts of the reply with the keyboard", () => withPage({}, async (page)
 }));
 
 test("views, calls and graph with the keyboard alone", () => withPage({}, async (page) => {
-  await page.focus("#example");
+  await page.focus("[data-sample=invalid]");
   await page.keyboard.press("Enter");
   await page.evaluate(() => document.activeElement.blur());
   await page.keyboard.press("3");
@@ -156,7 +157,7 @@ test("views, calls and graph with the keyboard alone", () => withPage({}, async 
 }));
 
 test("the tree leads to the reply, and every text can be copied", () => withPage({}, async (page) => {
-  await page.click("#example");
+  await page.click("[data-sample=invalid]");
   await page.click("#tab-calls");
   await page.locator(".call-node").nth(2).getByText("line 15").click();
   assert.match(await page.locator("#transcript .current").textContent(), /WriteSummary/);
@@ -187,7 +188,8 @@ test("the tree leads to the reply, and every text can be copied", () => withPage
 }));
 
 test("mistakes are explained", () => withPage({}, async (page) => {
-  await page.click("#example");
+  await page.click("[data-sample=invalid]");
+  await page.click("#tab-input");
   await page.fill("#definitions", "[{]");
   await page.getByRole("alert").waitFor();
   assert.match(await page.getByRole("alert").textContent(), /line 1|column/);

@@ -28,7 +28,7 @@ const colours = (page, id) => page.evaluate((name) => {
 for (const scheme of ["light", "dark"]) {
   test(`forced colours, ${scheme}`, () => withPage({ scheme, forced: "active" }, async (page) => {
     const text = scheme === "dark" ? "255,255,255" : "0,0,0";
-    await page.click("#example");
+    await page.click("[data-sample=invalid]");
     for (const view of ["input", "diagnostics", "calls", "graph", "replay"]) {
       await page.click(`#tab-${view}`);
       assert.deepEqual(await violations(page), [], view);

@@ -67,7 +67,7 @@ for (const [name, fragment] of Object.entries({
     await page.waitForTimeout(100);
     assert.equal(await hash(page), fragment);
     // The address is that of the next input.
-    await page.click("#example");
+    await page.click("[data-sample=invalid]");
     await page.waitForFunction((old) => location.hash !== old, fragment);
     assert.equal(await page.locator("#problems").isVisible(), false);
   }));

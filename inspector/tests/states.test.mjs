@@ -35,16 +35,137 @@ for (const size of [{ width: 390, height: 844 }, { width: 320, height: 568 }, { 
   }));
 }
 
+for (const [name, size] of Object.entries({ ...SIZES, small: { width: 768, height: 900 } })) {
+  test(`the first screen explains itself with an example, ${name}`, () => withPage({ size, isOpen: false }, async (page) => {
+    const inSight = async (selector) => {
+      const box = await page.locator(selector).boundingBox();
+      assert.ok(box !== null && box.y >= 0 && box.y + box.height <= size.height, selector);
+    };
+    for (const selector of ["#about b", "[data-sample=valid]", "[data-sample=invalid]", "[data-sample=truncated]"]) await inSight(selector);
+    assert.match(await page.locator("#about").textContent(), /without native tool calls writes them as text.*Paste a reply anywhere/);
+    assert.match(await page.locator("#meta").textContent(), /^3 calls · 0 errors · 0 warnings · 2 tools/);
+    assert.equal(new URL(page.url()).hash, "");
+    const verdicts = async (sample) => {
+      await page.click(`[data-sample=${sample}]`);
+      // The result is shown at once.
+      await inSight(".bytes.header >> nth=0");
+      await page.click("#tab-calls");
+      return page.locator(".call-node .verdict").allTextContents();
+    };
+    assert.deepEqual(await verdicts("valid"), ["may run", "may run", "may run"]);
+    assert.equal((await verdicts("invalid")).filter((verdict) => verdict === "rejected").length, 1);
+    assert.deepEqual(await verdicts("truncated"), ["may run", "rejected"]);
+    await page.click("#tab-input");
+    assert.equal(await page.isVisible("[name=detect]"), false);
+    assert.deepEqual(await tooWide(page), []);
+    assert.deepEqual(await violations(page), []);
+    await page.fill("#reply", "My own.");
+    await page.locator("#about").waitFor({ state: "hidden" });
+  }));
+}
+
+test("a truncated call of a tool that writes never may run", () => withPage({}, async (page) => {
+  for (const size of [10, 30, 60, 90]) {
+    await inspect(page, `Sure.\n!!!GADGET_START:Send\n!!!ARG:text\n${"Dear Ann, I am writing to you about the ".repeat(3).slice(0, size)}`, TOOLS.replace("Look", "Send"));
+    await page.click("#tab-calls");
+    assert.deepEqual(await page.locator(".call-node .verdict").allTextContents(), ["rejected"]);
+  }
+}));
+
+test("a reply is pasted anywhere, and cleared without its tools", () => withPage({}, async (page) => {
+  await page.click("#tab-calls");
+  await page.locator("#meta").click();
+  const paste = (text) => page.evaluate((it) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", it);
+    document.activeElement.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+  }, text);
+  await paste(REPLY);
+  assert.equal(await page.inputValue("#reply"), REPLY);
+  assert.equal(await page.locator("#calls").isVisible(), true);
+  await page.click("#tab-input");
+  const tools = await page.inputValue("#definitions");
+  await page.click("#clear");
+  assert.deepEqual([await page.inputValue("#reply"), await page.inputValue("#definitions")], ["", tools]);
+  await page.click("#tab-input");
+  await page.click("#undo");
+  assert.deepEqual([await page.inputValue("#reply"), await page.inputValue("#definitions")], [REPLY, tools]);
+  assert.equal(await page.isVisible("#undo"), false);
+}));
+
+const CONTENT = "I look.\n!!!GADGET_START:Look\n!!!ARG:at\nhere\n!!!GADGET_END\n";
+const pieces = CONTENT.match(/[^]{1,7}/g);
+const stream = (event) => pieces.map((piece) => `data: ${JSON.stringify(event(piece))}\n\n`).join("");
+const RESPONSES = {
+  "chat completion": JSON.stringify({ choices: [{ message: { role: "assistant", content: CONTENT }, finish_reason: "stop" }] }),
+  "stream of chat completions": `${stream((content) => ({ choices: [{ delta: { content } }] }))}data: [DONE]\n\n`,
+  message: JSON.stringify({ type: "message", content: [{ type: "text", text: CONTENT }], stop_reason: "end_turn" }),
+  "stream of a message": `event: message_start\n${stream((text) => ({ type: "content_block_delta", delta: { type: "text_delta", text } }))}`,
+  response: JSON.stringify({ output: [{ type: "message", content: [{ type: "output_text", text: CONTENT }] }] }),
+  "stream of a response": stream((delta) => ({ type: "response.output_text.delta", delta })),
+  "answer of Ollama": pieces.map((content) => JSON.stringify({ message: { content }, done: false })).join("\n"),
+};
+for (const [name, text] of Object.entries(RESPONSES)) {
+  test(`the text of a ${name} is offered`, () => withPage({}, async (page) => {
+    await inspect(page, text);
+    assert.match(await page.locator("#offer").textContent(), /the response of an API/);
+    await page.click("#offer-use");
+    assert.equal(await page.inputValue("#reply"), CONTENT);
+    assert.match(await page.locator("#meta").textContent(), /^1 call · 0 errors/);
+    assert.equal(await page.isVisible("#offer"), false);
+  }));
+}
+
+test("a text without a call is explained", () => withPage({}, async (page) => {
+  const cases = {
+    "Thought: I look.\nAction: Look\nAction Input: {}\n": /looks like ReAct/,
+    "\\ud83d\\udee0\\ufe0f[Look]": /inside of a JSON string/,
+    "??[Look]\n": /wrong encoding/,
+    "I cannot help.": /system prompt of the tab Prompt/,
+  };
+  for (const [text, expected] of Object.entries(cases)) {
+    await inspect(page, text, TOOLS);
+    await page.click("#tab-diagnostics");
+    const found = await page.locator("#diagnostics").textContent();
+    assert.match(found, /^No call was found\. A call begins with !!!GADGET_START:/);
+    assert.match(found, expected);
+    assert.doesNotMatch(found, /No errors|`/);
+  }
+}));
+
+test("one number for a call, and no text in backticks", () => withPage({}, async (page) => {
+  await page.click("[data-sample=invalid]");
+  await page.locator(".bytes.value").filter({ hasText: "a week" }).click();
+  assert.match(await page.locator("#interpretation").textContent(), /of call 2, ReadStation/);
+  await page.click("#tab-graph");
+  assert.match(await page.locator("#details .facts").textContent(), /call 2/);
+  for (const tab of await page.locator("[role=tab]:visible").all()) {
+    await tab.click();
+    const texts = await page.locator("main p:visible, main li:visible, main dd:not(:has(pre)):visible").allTextContents();
+    assert.deepEqual(texts.filter((text) => text.includes("`")), []);
+  }
+}));
+
+test("the chosen tab moves no other", () => withPage({}, async (page) => {
+  const places = () => page.evaluate(() => [...document.querySelectorAll("[role=tab]")].filter((tab) => tab.offsetParent).map((tab) => tab.getBoundingClientRect().x));
+  const before = await places();
+  for (const name of ["input", "graph", "diagnostics"]) {
+    await page.click(`#tab-${name}`);
+    assert.deepEqual(await places(), before);
+  }
+}));
+
 test("an empty page", () => withPage({}, async (page) => {
+  await inspect(page, "");
   assert.deepEqual(await tabs(page), ["Input"]);
   assert.deepEqual(await violations(page), []);
-  await page.click("#first-example");
+  await page.click("#example");
   await mode(page, "reply");
   assert.equal(await page.locator("#welcome").isVisible(), false);
 }));
 
 test("tools alone have a prompt and a grammar", () => withPage({}, async (page) => {
-  await page.fill("#definitions", TOOLS);
+  await inspect(page, "", TOOLS);
   await mode(page, "tools");
   assert.deepEqual(await tabs(page), ["Input", "Prompt", "Grammar"]);
   await page.click("#tab-grammar");
@@ -87,7 +208,7 @@ test("files are told apart by their content", () => withPage({}, async (page) =>
 test("broken tools are no reply", () => withPage({}, async (page) => {
   await inspect(page, REPLY);
   const files = { "broken.json": TOOLS.slice(0, -3), "tools.toml": '[tools.Look]\ncommand = ["ls"]\n' };
-  const reasons = { "broken.json": /`broken\.json` cannot be read: .*(line|column|EOF)/, "tools.toml": /-t tools\.toml/ };
+  const reasons = { "broken.json": /broken\.json cannot be read: .*(line|column|EOF)/, "tools.toml": /-t tools\.toml/ };
   for (const [name, text] of Object.entries(files)) {
     await drop(page, [{ name, bytes: Buffer.from(text) }]);
     await page.getByRole("alert").filter({ hasText: name }).waitFor();
@@ -115,7 +236,7 @@ test("what cannot be read is reported", () => withPage({}, async (page) => {
   await page.evaluate(() => { File.prototype.arrayBuffer = () => Promise.reject(new DOMException("a folder", "NotReadableError")); });
   await drop(page, [{ name: "folder", bytes: Buffer.from("") }]);
   await page.getByRole("alert").waitFor();
-  assert.match(await page.getByRole("alert").textContent(), /`folder` cannot be read/);
+  assert.match(await page.getByRole("alert").textContent(), /folder cannot be read/);
   assert.equal(await page.inputValue("#reply"), REPLY);
 }));
 

@@ -76,7 +76,7 @@ test("a reply of a megabyte", () => withPage({}, async (page) => {
 }));
 
 test("a link holds the input", () => withPage({}, async (page) => {
-  await page.click("#example");
+  await page.click("[data-sample=invalid]");
   await page.click("#tab-input");
   await page.uncheck("[name=detect]");
   await page.selectOption("[name=stop]", "length");

@@ -22,7 +22,7 @@ for (const [name, size] of Object.entries(SIZES)) {
       const shoot = (view) => page.screenshot({ path: `pictures/${name}-${scheme}-${view}.png` });
       assert.deepEqual(await violations(page), [], "empty");
       await shoot("empty");
-      await page.click("#example");
+      await page.click("[data-sample=invalid]");
       const isNarrow = await page.locator("#tab-transcript").isVisible();
       const views = isNarrow ? { transcript: "#transcript .bytes.header", ...VIEWS } : VIEWS;
       for (const [view, content] of Object.entries(views)) {

@@ -37,7 +37,7 @@ export const Open = { unknown: 0, text: 1, line: 2, value: 3 } as const;
 /** The kind of content that continues in a parser. */
 export interface OpenContent {
   kind: number;
-  /** A bit for each ASCII character with which a marker or an escape may begin. */
+  /** A bit for each byte with which a marker or an escape may begin: those of ASCII, then the first bytes of other characters. */
   readonly first: number[];
 }
 
@@ -63,9 +63,9 @@ export class Core {
     } catch {}
   });
 
-  constructor({ module, instance }: WebAssembly.WebAssemblyInstantiatedSource) {
+  constructor(module: WebAssembly.Module) {
     this.module = module;
-    this.#exports = instance.exports as unknown as Exports;
+    this.#exports = new WebAssembly.Instance(module).exports as unknown as Exports;
     this.#place = this.#exports.output() >> 2;
   }
 
@@ -97,7 +97,7 @@ export class Core {
     });
   }
 
-  /** Feeds a chunk to an object, and returns the output. A parser first advances over bytes whose events are known. */
+  /** Feeds a chunk to an object, and returns the output. The events of `advanced` bytes are known: before it for a parser, and at its beginning for a reader. */
   feed(object: number, chunk: string | Uint8Array, advanced = 0): Output {
     const room = typeof chunk === "string" ? chunk.length * 3 : chunk.length;
     this.check();
@@ -119,7 +119,7 @@ export class Core {
     const numbers = this.#numbers;
     const place = this.#place + 2;
     open.kind = numbers[place]!;
-    for (let index = 0; index < 4; index++) open.first[index] = numbers[place + 1 + index]!;
+    for (let index = 0; index < 6; index++) open.first[index] = numbers[place + 1 + index]!;
   }
 
   /** Calls the module. After a trap, its state is not known. */
@@ -227,40 +227,40 @@ function decode({ bytes, start, end }: Output): string {
   return decoder.decode(bytes.subarray(start, end));
 }
 
+/** Where the module of this program comes from. */
+let source: { compile: () => WebAssembly.Module; isAll: boolean } | undefined;
 let loaded: Core | undefined;
-let hasAll = false;
 
-/** The core of this program: that of the gateway if it is loaded, which has the parser too. */
+/** The core of this program: that of the gateway if it was imported, which has the parser too. */
 export function core(): Core {
-  if (loaded === undefined) throw new Error("import `plaincall` or `plaincall/parse`, not its internal modules");
-  if (loaded.hasFailed) {
-    const { module } = loaded;
-    loaded = new Core({ module, instance: new WebAssembly.Instance(module) });
-  }
+  if (loaded === undefined || loaded.hasFailed) loaded = new Core(loaded?.module ?? compiled());
   return loaded;
 }
 
-/** Loads a module. `isAll` is true for that of the gateway. Its URL is literal where it is called, so that bundlers find the file. */
-export async function load(url: URL, isAll: boolean): Promise<void> {
-  if (loaded !== undefined && (hasAll || !isAll)) return;
-  const core = new Core(await instantiate(url));
-  // Another module may have been loaded meanwhile.
-  if (hasAll) return;
-  [loaded, hasAll] = [core, isAll];
+/** Sets where the module comes from. It is compiled when it is first used. `isAll` is true for that of the gateway. */
+export function setModule(compile: () => WebAssembly.Module, isAll: boolean): void {
+  if (source !== undefined && (source.isAll || !isAll)) return;
+  [source, loaded] = [{ compile, isAll }, undefined];
 }
 
-async function instantiate(url: URL): Promise<WebAssembly.WebAssemblyInstantiatedSource> {
-  if (url.protocol === "file:" && "process" in globalThis) {
-    const files = "node:fs/promises";
-    const { readFile } = (await import(/* webpackIgnore: true */ /* @vite-ignore */ files)) as {
-      readFile(url: URL): Promise<Uint8Array<ArrayBuffer>>;
-    };
-    return await WebAssembly.instantiate(await readFile(url));
+/** Uses a compiled module. Throws a `PlaincallError` if it is that of the parser, and the program needs everything. */
+export function useModule(module: WebAssembly.Module, isAll: boolean): void {
+  if (source?.isAll && !isAll) throw new PlaincallError("it is the module of `plaincall/parse`; compile `plaincall/gateway.wasm`");
+  [source, loaded] = [{ compile: () => module, isAll }, undefined];
+}
+
+function compiled(): WebAssembly.Module {
+  if (source === undefined) throw new PlaincallError("import `plaincall` or `plaincall/parse`, not its internal modules");
+  try {
+    return source.compile();
+  } catch (cause) {
+    const file = source.isAll ? "gateway.wasm" : "parse.wasm";
+    // The first is an error of a file, the second a policy of a page or a runtime.
+    const remedy =
+      (cause as { code?: unknown }).code !== undefined
+        ? `a bundler has moved the code of the package: keep the package external, copy its \`dist/${file}\` to that place`
+        : "a page needs `'wasm-unsafe-eval'` in its Content-Security-Policy";
+    const message = `the WebAssembly module cannot be loaded: ${(cause as Error).message}; ${remedy}, or pass a compiled module to \`init\``;
+    throw new PlaincallError(message, { cause });
   }
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`${url.href} cannot be loaded: status ${response.status}`);
-  if (response.headers.get("content-type")?.startsWith("application/wasm")) {
-    return await WebAssembly.instantiateStreaming(response);
-  }
-  return await WebAssembly.instantiate(await response.arrayBuffer());
 }

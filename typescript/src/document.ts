@@ -1,24 +1,25 @@
 import { core } from "./core.js";
 import type { Dialect } from "./dialect.js";
-import type { Problem, Reasoning, Span, Termination, Text } from "./events.js";
+import type { Problem, ReasoningEvent, Span, Termination, TextEvent } from "./events.js";
 import { checkChunk, type Chunk } from "./chunk.js";
 
 /** A value of JSON. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /**
- * How a text ended, which decides whether a call without an end marker may run: `natural` (after a finish reason like `stop`),
- * `endOfFile`, `length` (after a length limit), or `broken` (unknown).
+ * How a text ended, which decides whether a call without an end marker may run: `natural`, `endOfFile`, `length` (after a length limit),
+ * or `broken` (unknown). The finish reasons of all APIs are accepted: `stop`, `tool_calls` and `end_turn` are natural, `max_tokens` is
+ * a length limit, and null and every other reason count as `broken`.
  */
-export type Stop = "natural" | "endOfFile" | "length" | "broken";
+export type Stop = "natural" | "endOfFile" | "length" | "broken" | "stop" | "tool_calls" | "end_turn" | "max_tokens" | (string & {}) | null;
 
 /** A call, with the decision of whether it may run. An invalid call is data: nothing is thrown. */
-export interface Call extends Span {
+export interface Call<Name extends string = string, Arguments = { [name: string]: Json }> extends Span {
   readonly type: "call";
   /** The index in order of appearance, from 0. */
   readonly index: number;
   /** The name of the tool, as written. */
-  readonly name: string;
+  readonly name: Name;
   /** The id, written or assigned. */
   readonly id: string;
   /** Whether the id was assigned, not written. */
@@ -26,7 +27,7 @@ export interface Call extends Span {
   /** The ids of the calls that it depends on. */
   readonly dependencies: readonly string[];
   /** The arguments; null if they are invalid, and for an emoji call without tools. Numbers may lose digits. */
-  readonly arguments: { [name: string]: Json } | null;
+  readonly arguments: Arguments | null;
   /** The arguments as JSON, with all digits. */
   readonly argumentsJson: string | null;
   /** The errors: of the text, and with tools those of the definition. */
@@ -54,13 +55,13 @@ export interface Call extends Span {
 }
 
 /** A complete text: its parts, its calls and its diagnostics (`spec/common.md` 11). */
-export interface Document {
+export interface ParsedDocument<OneCall extends Call<string, any> = Call> {
   /** The syntax of the dialect; in the automatic dialect that of the first call, or null. */
   readonly syntax: "block" | "emoji" | null;
   /** The parts, in order. Their spans cover the text without gaps. */
-  readonly segments: readonly (Text | Reasoning | Call)[];
+  readonly segments: readonly (TextEvent | ReasoningEvent | OneCall)[];
   /** The calls, in order. */
-  readonly calls: readonly Call[];
+  readonly calls: readonly OneCall[];
   /** The text outside calls and reasoning. */
   readonly text: string;
   /** All diagnostics, ordered by the ends of their spans. */
@@ -82,7 +83,7 @@ export function toCall(json: object): Call {
 }
 
 /** Adds what is known from the parts to a document of the core. */
-export function toDocument(read: Pick<Document, "syntax" | "segments" | "diagnostics">): Document {
+export function toDocument(read: Pick<ParsedDocument, "syntax" | "segments" | "diagnostics">): ParsedDocument {
   const segments = read.segments.map((segment) => (segment.type === "call" ? toCall(segment) : segment));
   const text = segments.map((segment) => (segment.type === "text" ? segment.text : "")).join("");
   return { ...read, segments, text, calls: segments.filter((segment) => segment.type === "call") };
@@ -96,7 +97,7 @@ export function toDocument(read: Pick<Document, "syntax" | "segments" | "diagnos
  * calls[0]?.arguments; // { city: "Paris" }
  * ```
  */
-export function parse(text: Chunk, dialect: Dialect = {}, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
+export function parse(text: Chunk, dialect: Dialect = {}, { stop = "broken" }: { stop?: Stop | undefined } = {}): ParsedDocument {
   return toDocument(core().perform({ parse: { dialect, stop } }, checkChunk(text)));
 }
 

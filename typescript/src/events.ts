@@ -19,19 +19,19 @@ interface Source extends Span {
 export type Termination = "explicit" | "next_call" | "end_of_stream";
 
 /** Text outside calls. */
-export interface Text extends Source {
+export interface TextEvent extends Source {
   readonly type: "text";
   readonly text: string;
 }
 
 /** Text between reasoning markers. */
-export interface Reasoning extends Source {
+export interface ReasoningEvent extends Source {
   readonly type: "reasoning";
   readonly text: string;
 }
 
 /** The start of a call: its start marker and header. */
-export interface CallStart extends Source {
+export interface CallStartEvent extends Source {
   readonly type: "call_start";
   readonly syntax: "block" | "emoji";
   readonly name: string;
@@ -44,31 +44,31 @@ export interface CallStart extends Source {
 }
 
 /** The start of a value. */
-export interface ValueStart extends Source {
+export interface ValueStartEvent extends Source {
   readonly type: "value_start";
   /** The pointer of the argument, as written; null for the body of an emoji call. */
   readonly pointer: string | null;
 }
 
 /** A piece of a value, as written. */
-export interface ValueDelta extends Source {
+export interface ValueDeltaEvent extends Source {
   readonly type: "value_delta";
   readonly text: string;
 }
 
 /** The end of a value. Its source is the line end that belongs to the syntax, or empty. */
-export interface ValueEnd extends Source {
+export interface ValueEndEvent extends Source {
   readonly type: "value_end";
 }
 
 /** The end of a call. Its source is the end marker, or empty. */
-export interface CallEnd extends Source {
+export interface CallEndEvent extends Source {
   readonly type: "call_end";
   readonly termination: Termination;
 }
 
 /** Bytes that are not text, reasoning, a marker or a value. */
-export interface Ignored extends Source {
+export interface IgnoredEvent extends Source {
   readonly type: "ignored";
   readonly text: string;
 }
@@ -85,21 +85,21 @@ export interface Problem extends Span {
 }
 
 /** A problem in the text, or of a call. It covers no input, so its source is empty. */
-export interface Diagnostic extends Problem, Source {
+export interface DiagnosticEvent extends Problem, Source {
   readonly type: "diagnostic";
 }
 
 /** Any event of the parser. */
-export type Event =
-  | Text
-  | Reasoning
-  | CallStart
-  | ValueStart
-  | ValueDelta
-  | ValueEnd
-  | CallEnd
-  | Ignored
-  | Diagnostic;
+export type ParserEvent =
+  | TextEvent
+  | ReasoningEvent
+  | CallStartEvent
+  | ValueStartEvent
+  | ValueDeltaEvent
+  | ValueEndEvent
+  | CallEndEvent
+  | IgnoredEvent
+  | DiagnosticEvent;
 
 /** In the order of their numbers in `core/src/events.rs`. */
 const TYPES = [
@@ -127,7 +127,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
  *
  * @internal
  */
-export function readEvents<T = Event>(output: Output, read = unchanged, chunk: Chunk = "", fed = 0): T[] {
+export function readEvents<T = ParserEvent>(output: Output, read = unchanged, chunk: Chunk = "", fed = 0): T[] {
   if (output.start === output.end) return [];
   // Then each of its characters is a byte.
   const known = chunk.length === output.fed && typeof chunk === "string" ? chunk : "";
@@ -176,7 +176,7 @@ export function readEvents<T = Event>(output: Output, read = unchanged, chunk: C
   return events as T[];
 }
 
-function namedCall(name: string, start: number, end: number, source: string): CallStart {
+function namedCall(name: string, start: number, end: number, source: string): CallStartEvent {
   return { type: "call_start", syntax: "block", name, id: null, dependencies: [], rawArgs: null, start, end, source };
 }
 

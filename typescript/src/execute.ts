@@ -3,10 +3,10 @@
 import type { Core } from "./core.js";
 import type { Call, Json } from "./document.js";
 import { PlaincallError } from "./errors.js";
-import { failure, type Result, type Signal, type Tool, type Toolbox } from "./tools.js";
+import { failure, type Result, type ResultOf, type Signal, type Tool, type Toolbox, type ToolCollection } from "./tools.js";
 
 /** Decides whether a call runs: `true`, or `false` or a reason for the model why it does not. */
-export type Approve = (call: Call, tool: Tool | undefined) => boolean | string | Promise<boolean | string>;
+export type Approve = (call: Call<string, any>, tool: Tool<any, any> | undefined) => boolean | string | Promise<boolean | string>;
 
 /** The options of `execute`. */
 export interface ExecuteOptions {
@@ -21,9 +21,10 @@ export interface ExecuteOptions {
 }
 
 /** The result of a call, with the value that its tool returned. */
-export interface ExecutedResult extends Result {
+export interface ExecutedResult<Name extends string = string, Value = unknown> extends Result {
+  name: Name;
   status: "ok" | "error" | "skipped" | "rejected";
-  value?: unknown;
+  value?: Value;
 }
 
 interface Action {
@@ -60,11 +61,11 @@ const MOST_TIME = 2 ** 31 - 1;
  * const message = toolbox.results(results, calls);
  * ```
  */
-export async function execute(
-  toolbox: Toolbox,
-  calls: Iterable<Call>,
+export async function execute<Tools extends ToolCollection = any>(
+  toolbox: Toolbox<Tools>,
+  calls: Iterable<Call<string, any>>,
   { approve, concurrency, timeout, signal }: ExecuteOptions = {},
-): Promise<ExecutedResult[]> {
+): Promise<ResultOf<Tools>[]> {
   if (timeout !== undefined && !(typeof timeout === "number" && timeout > 0)) {
     throw new PlaincallError("`timeout` must be a number of milliseconds above 0");
   }
@@ -129,7 +130,7 @@ export async function execute(
     signal?.removeEventListener("abort", abort);
     plan.release();
   }
-  return results;
+  return results as ResultOf<Tools>[];
 }
 
 /** Ends everything that runs. One list of functions: an `AbortSignal` warns of many listeners. */

@@ -1,12 +1,11 @@
 /** Native tool calls for clients of the OpenAI and Anthropic APIs, without a server: a `fetch` that translates their requests. */
 
 import { MOST_PIECE, pieces } from "./chunk.js";
-import { core, load, type Core, type Output } from "./core.js";
+import { core, type Core, type Output } from "./core.js";
 import { PlaincallError } from "./errors.js";
 import type { Engine } from "./tools.js";
 
-await load(new URL("./gateway.wasm", import.meta.url), true);
-
+export { init, type CompiledModule } from "./init.js";
 export { DefinitionError, DialectError, GrammarError, PlaincallError, RenderError } from "./errors.js";
 
 /**

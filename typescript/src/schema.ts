@@ -1,3 +1,4 @@
+import type { Json } from "./document.js";
 import { DefinitionError } from "./errors.js";
 
 /** A schema of zod, valibot, arktype or another library that implements Standard Schema. */
@@ -22,6 +23,9 @@ export interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
+
+/** The type of the values before a schema changes them, as calls have them. */
+export type Input<Schema> = Schema extends StandardSchema<infer Value, infer _> ? Value : { [name: string]: Json };
 
 /** The type of the values of a schema. */
 export type Output<Schema> = Schema extends StandardSchema<infer _, infer Value> ? Value : { [name: string]: unknown };

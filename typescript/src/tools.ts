@@ -1,10 +1,12 @@
 import { core, toJson, toWellFormed, type Core } from "./core.js";
 import type { Dialect } from "./dialect.js";
-import { toCall, toDocument, type Call, type Document, type Json, type Stop } from "./document.js";
+import { toCall, toDocument, type Call, type Json, type ParsedDocument, type Stop } from "./document.js";
 import { DefinitionError, PlaincallError } from "./errors.js";
-import { readEvents, type Event } from "./events.js";
+import type { ExecutedResult } from "./execute.js";
+import { readEvents, type ParserEvent, type TextEvent } from "./events.js";
+import { Content } from "./parser.js";
 import { checkChunk, Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
-import { describe, isStandard, toJsonSchema, type JsonSchema, type Output, type StandardSchema } from "./schema.js";
+import { describe, isStandard, toJsonSchema, type Input, type JsonSchema, type Output, type StandardSchema } from "./schema.js";
 
 /**
  * What a call does: `read` changes nothing, `idempotent` may be repeated, `write` is anything else. It decides which calls
@@ -13,8 +15,9 @@ import { describe, isStandard, toJsonSchema, type JsonSchema, type Output, type 
 export type Effect = "read" | "idempotent" | "write";
 
 /** What a tool is made of. */
-export interface ToolOptions<Schema extends StandardSchema | JsonSchema, Result> {
-  name: string;
+export interface ToolOptions<Schema extends StandardSchema | JsonSchema, Result, Name extends string = string> {
+  /** The name. In a record of tools, the key is the name. */
+  name?: Name | undefined;
   description?: string | undefined;
   /** The arguments: a schema of zod, valibot or arktype, or a JSON Schema. */
   input: Schema;
@@ -38,8 +41,8 @@ export interface ToolContext {
 }
 
 /** A tool: a definition, and the function that runs it if it has one. */
-export interface Tool<Input = unknown, Result = unknown> {
-  readonly name: string;
+export interface Tool<Arguments = unknown, Result = unknown, Name extends string = string> {
+  readonly name: Name;
   readonly description: string;
   /** The JSON Schema of the arguments. */
   readonly parameters: JsonSchema;
@@ -47,8 +50,39 @@ export interface Tool<Input = unknown, Result = unknown> {
   /** Whether no other call may run at the same time. */
   readonly exclusive?: boolean | undefined;
   /** Validates the arguments of a call by the schema of the tool, and runs it. */
-  run(arguments_: Json | Input, context?: ToolContext): Promise<Result>;
+  run(arguments_: Json | Arguments, context?: ToolContext): Promise<Result>;
+  /** Only for types. */
+  readonly "~types"?: { readonly arguments: Arguments; readonly result: Result } | undefined;
 }
+
+/** Tools: a list of tools and definitions, or tools by name. */
+export type ToolCollection = Iterable<Tool<any, any> | ToolDefinition> | { readonly [name: string]: Tool<any, any> };
+
+/** The tools of a collection, with their names. */
+type Named<Tools> =
+  Tools extends Iterable<infer One>
+    ? One
+    : { [Name in keyof Tools & string]: Tools[Name] extends Tool<infer Arguments, infer Result> ? Tool<Arguments, Result, Name> : never }[keyof Tools & string];
+
+/** A call of a tool. A call that may run has arguments. */
+type KnownCall<One> =
+  One extends Tool<infer Arguments, any, infer Name>
+    ? Call<Name, Arguments> & ({ readonly mayRun: true; readonly arguments: Arguments } | { readonly mayRun: false })
+    : Call;
+
+/** The result of a call of a tool. */
+type ResultOfTool<One> =
+  One extends Tool<any, infer Result, infer Name>
+    ? ExecutedResult<Name, Result> & { readonly status: "ok"; readonly value: Result }
+    : ExecutedResult;
+
+/** The result of a call of one of these tools, narrowed by its status and its name. */
+export type ResultOf<Tools> = 0 extends Tools & 1
+  ? ExecutedResult
+  : ResultOfTool<Named<Tools>> | (ExecutedResult & { readonly status: "error" | "skipped" | "rejected" });
+
+/** A call in a reply, narrowed by its name: of one of these tools, or an invalid one of an unknown tool. */
+export type CallOf<Tools> = 0 extends Tools & 1 ? Call : KnownCall<Named<Tools>> | (Call<string, never> & { readonly mayRun: false });
 
 /**
  * A definition in the format of the OpenAI API (chat completions and Responses), the Anthropic API or MCP. A custom tool of OpenAI is
@@ -125,7 +159,11 @@ export interface ToolboxOptions {
   dialect?: Dialect | undefined;
   /** The effects of tools by name. A definition has the effect `write`. */
   effects?: { readonly [name: string]: Effect } | undefined;
-  /** `run` also runs calls that the next call or the end of a complete text ended, for models that forget end markers. */
+  /**
+   * What happens to calls without an end marker. `reject`, the default: they must not run, except block calls whose tool only reads, and one
+   * at the natural end of a text whose last value has one line. `run`: they run if the next call or the end of a complete text
+   * ended them, for models that forget end markers.
+   */
   unclosed?: "reject" | "run" | undefined;
 }
 
@@ -144,10 +182,10 @@ export interface ToolboxOptions {
  *
  * Throws a `DefinitionError` for a schema without a JSON Schema.
  */
-export function tool<Schema extends StandardSchema | JsonSchema, Result = unknown>(
-  options: ToolOptions<Schema, Result>,
-): Tool<Output<Schema>, Result> {
-  const { name, description = "", input, effect = "write", exclusive = false, execute } = options;
+export function tool<const Name extends string, Schema extends StandardSchema | JsonSchema, Result = unknown>(
+  options: ToolOptions<Schema, Result, Name>,
+): Tool<Input<Schema>, Result, Name> {
+  const { name = "" as Name, description = "", input, effect = "write", exclusive = false, execute } = options;
   return {
     name,
     description,
@@ -155,11 +193,11 @@ export function tool<Schema extends StandardSchema | JsonSchema, Result = unknow
     effect,
     exclusive,
     async run(given, context = {}) {
-      if (execute === undefined) throw new PlaincallError(failure("no_function", name));
+      if (execute === undefined) throw new PlaincallError(failure("no_function", this.name));
       let value = given as Output<Schema>;
       if (isStandard(input)) {
         const result = await input["~standard"].validate(given);
-        if (result.issues !== undefined) throw new PlaincallError(`\`${name}\`: ${describe(result.issues)}`);
+        if (result.issues !== undefined) throw new PlaincallError(`\`${this.name}\`: ${describe(result.issues)}`);
         value = result.value as Output<Schema>;
       }
       // Another call may have aborted it during the validation.
@@ -178,11 +216,11 @@ export function failure(
 }
 
 /** Tools in one dialect: writes the system prompt, reads replies, and writes results and repair messages. */
-export class Toolbox implements Disposable {
+export class Toolbox<Tools extends ToolCollection = any> implements Disposable {
   /** @internal */
   readonly core: Core = core();
   /** @internal The calls that this toolbox has read and validated. */
-  readonly own: WeakSet<Call> = new WeakSet();
+  readonly own: WeakSet<object> = new WeakSet();
   #object: number | undefined;
   /** The tools by name, in order. */
   readonly tools: ReadonlyMap<string, Tool>;
@@ -190,15 +228,13 @@ export class Toolbox implements Disposable {
   readonly dialect: Dialect;
 
   /** Reads the definitions of tools. Throws a `DefinitionError` with all problems of the definitions. */
-  constructor(tools: Iterable<Tool<never> | ToolDefinition>, options: ToolboxOptions = {}) {
+  constructor(tools: Tools, options: ToolboxOptions = {}) {
     const { dialect = { syntax: "block", escaped: true }, unclosed = "reject" } = options;
     const own = new Map<string, Tool>();
     const definitions: object[] = [];
-    if (tools === null || typeof tools !== "object") throw new DefinitionError("expected a list of tools");
-    for (const one of tools) {
-      if (one === null || typeof one !== "object") throw new DefinitionError(`expected tools and definitions, found ${String(one)}`);
-      if ("run" in one && "parameters" in one) {
-        own.set(one.name, one as Tool);
+    for (const one of listed(tools)) {
+      if (isTool(one)) {
+        own.set(one.name, one);
         definitions.push(definition(one));
       } else {
         definitions.push(one);
@@ -208,10 +244,8 @@ export class Toolbox implements Disposable {
     // Unlike an assignment, this works for any name.
     const effects = Object.fromEntries([...named, ...Object.entries(options.effects ?? {})]);
     type Created = { object: number; tools: Omit<Tool, "run">[]; reasoning: [open: string, close: string] | null };
-    const created = this.core.perform<Created>(
-      { tools: { create: { effects, dialect, unclosed } } },
-      toJson(definitions, DefinitionError),
-    );
+    const create = { tools: { create: { effects, dialect, unclosed } } };
+    const created = withInput([...own.keys()], definitions, () => this.core.perform<Created>(create, toJson(definitions, DefinitionError)));
     this.#object = created.object;
     this.core.registry.register(this, created.object, this);
     const leadingReasoning = dialect.reasoning === undefined ? (created.reasoning ?? undefined) : undefined;
@@ -249,14 +283,14 @@ export class Toolbox implements Disposable {
   }
 
   /** Reads a complete reply, and validates its calls. Invalid calls are data: only a text with more than 10,000 calls is an error. */
-  parse(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): Document {
+  parse(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): ParsedDocument<CallOf<Tools>> {
     const document = toDocument(this.#perform("parse", { stop }, checkChunk(text)));
     for (const call of document.calls) this.own.add(call);
-    return document;
+    return document as ParsedDocument<CallOf<Tools>>;
   }
 
   /** Returns a reader of replies that still arrive. */
-  reader(): Reader {
+  reader(): Reader<Tools> {
     return Reader.of(this.core, this.#perform<number>("reader"), this.own);
   }
 
@@ -272,7 +306,7 @@ export class Toolbox implements Disposable {
    * Writes an earlier turn of the model as text: its content, and its calls in the format of the OpenAI API. Text that the model
    * wrote in this dialect needs no change.
    */
-  history(content: string | null, calls: Iterable<Call | OpenAiCall> = []): string {
+  history(content: string | null, calls: Iterable<Call<string, any> | OpenAiCall> = []): string {
     const parts: object[] = content ? [{ text: content }] : [];
     for (const call of calls) {
       if ("function" in call) {
@@ -292,7 +326,7 @@ export class Toolbox implements Disposable {
    * Writes the results of calls as a message to the model. No output can forge a call or another result. With `calls`, the results
    * are in their order, and a call without a result gets one with the status `unknown`.
    */
-  results(results: Iterable<Result>, calls?: Iterable<Call>): string {
+  results(results: Iterable<Result>, calls?: Iterable<Call<string, any>>): string {
     const order = calls === undefined ? null : [...calls].map(({ name, id }) => [name, id]);
     const texts = [...results].map(({ id, name, output, error, status }) => ({ id, name, output, error, status }));
     return this.#perform("results", { results: texts, calls: order });
@@ -330,19 +364,25 @@ function disposed(): PlaincallError {
   return new PlaincallError("the toolbox was disposed of; create another one");
 }
 
+/** How much known content a reader keeps before the core reads it, in bytes. */
+const MOST_KNOWN = 1 << 16;
+
 /** What a reader returns: the events of the parser, and a `Call` after the end of each call. */
-export type Item = Event | Call;
+export type Item<Tools = any> = ParserEvent | CallOf<Tools>;
 
 /** Reads the replies of one conversation while the model writes. */
-export class Reader implements Disposable {
+export class Reader<Tools = any> implements Disposable {
   #core: Core;
   #object: number;
   #halves: Halves = new Halves();
+  #content: Content = new Content();
+  /** The content whose events are known, and which the core has not read. */
+  #known = "";
   #isFinished = false;
   #isDisposed = false;
   #toCall: (json: object) => Call;
 
-  private constructor(core: Core, object: number, own: WeakSet<Call>) {
+  private constructor(core: Core, object: number, own: WeakSet<object>) {
     [this.#core, this.#object] = [core, object];
     this.#toCall = (json) => {
       const call = toCall(json);
@@ -353,7 +393,7 @@ export class Reader implements Disposable {
   }
 
   /** @internal */
-  static of(core: Core, object: number, own: WeakSet<Call>): Reader {
+  static of<Tools>(core: Core, object: number, own: WeakSet<object>): Reader<Tools> {
     return new Reader(core, object, own);
   }
 
@@ -361,20 +401,46 @@ export class Reader implements Disposable {
    * Reads the next chunk of the reply. A reasoning end marker that nothing opened rejects the calls before it in the same chunk;
    * calls of earlier chunks have been returned.
    */
-  feed(chunk: Chunk): Item[] {
+  feed(chunk: Chunk): Item<Tools>[] {
     this.#check();
+    const content = this.#content;
+    const length = content.lengthOf(chunk);
+    if (length > 0 && this.#halves.isEmpty && content.advanced < MOST_KNOWN) {
+      const events = content.advance(chunk as string, length);
+      if (events.length > 0) this.#known += (events[0] as TextEvent).text;
+      return events;
+    }
     const joined = this.#halves.join(chunk);
-    if (joined.length <= MOST_PIECE) return readEvents<Item>(this.#core.feed(this.#object, joined), this.#toCall);
-    return pieces(joined).flatMap((piece) => readEvents<Item>(this.#core.feed(this.#object, piece), this.#toCall));
+    if (joined.length <= MOST_PIECE) return this.#feed(joined);
+    return pieces(joined).flatMap((piece) => this.#feed(piece));
+  }
+
+  /** Feeds what is known, which the arguments need, and a chunk. Returns the events of the chunk. */
+  #feed(chunk: Chunk): Item<Tools>[] {
+    const content = this.#content;
+    const known = this.#known + content.lineEnd;
+    const { advanced } = content;
+    [this.#known, content.lineEnd, content.advanced] = ["", "", 0];
+    if (known === "" || typeof chunk === "string") return this.#feedOne(known === "" ? chunk : known + chunk, advanced);
+    return [...this.#feedOne(known, advanced), ...this.#feedOne(chunk, 0)];
+  }
+
+  #feedOne(chunk: Chunk, advanced: number): Item<Tools>[] {
+    const output = this.#core.feed(this.#object, chunk, advanced);
+    this.#core.readOpenContent(this.#content.open);
+    const known = this.#content.fed;
+    this.#content.count(output.fed - advanced);
+    const items = readEvents<Item<Tools>>(output, this.#toCall);
+    return advanced === 0 ? items : withoutKnown(items, known);
   }
 
   /** Ends the reply, and returns its last events and calls. */
-  finish({ stop = "broken" }: { stop?: Stop | undefined } = {}): Item[] {
+  finish({ stop = "broken" }: { stop?: Stop | undefined } = {}): Item<Tools>[] {
     this.#check();
     this.#isFinished = true;
-    const rest = readEvents<Item>(this.#core.feed(this.#object, this.#halves.rest()), this.#toCall);
+    const rest = this.#feed(this.#halves.rest());
     const of = { finish: { object: this.#object, stop } };
-    return [...rest, ...readEvents<Item>(this.#core.performRaw({ tools: of }), this.#toCall)];
+    return [...rest, ...readEvents<Item<Tools>>(this.#core.performRaw({ tools: of }), this.#toCall)];
   }
 
   /** Begins the next reply of the conversation: ids may be used again, numbering continues. */
@@ -382,6 +448,7 @@ export class Reader implements Disposable {
     if (this.#isDisposed) this.#check();
     this.#isFinished = false;
     this.#halves.rest();
+    [this.#content, this.#known] = [new Content(), ""];
     this.#core.performRaw({ tools: { beginReply: { object: this.#object } } });
   }
 
@@ -398,13 +465,57 @@ export class Reader implements Disposable {
   }
 }
 
+/** Removes a line end that is known: the core holds it back, because it may belong to a marker, and returns it later. */
+function withoutKnown<One extends ParserEvent | object>(items: One[], known: number): One[] {
+  const [first, ...others] = items as (One & TextEvent)[];
+  if (first === undefined || first.start >= known || first.type === undefined || !("text" in first)) return items;
+  const text = first.text.slice(known - first.start);
+  return text === "" ? others : [{ ...first, text, source: text, start: known }, ...others];
+}
+
 /** Returns the definition of a tool in the format of the OpenAI API. */
 function definition({ name, description, parameters }: Omit<Tool, "run">): ToolDefinition {
   return { type: "function", function: { name, description, parameters } };
 }
 
+/** Returns the tools and definitions of a collection. */
+function* listed(tools: ToolCollection): Generator<Tool | ToolDefinition> {
+  if (tools === null || typeof tools !== "object") throw new DefinitionError("expected a list or a record of tools");
+  if (!(Symbol.iterator in tools)) {
+    for (const [name, one] of Object.entries(tools)) {
+      if (one === null || typeof one !== "object" || !isTool(one)) throw new DefinitionError(`\`${name}\`: expected a tool, as \`tool\` makes them`);
+      if (one.name !== "" && one.name !== name) throw new DefinitionError(`\`${name}\`: the tool has another name, \`${one.name}\``);
+      yield { ...one, name };
+    }
+    return;
+  }
+  for (const one of tools) {
+    if (one === null || typeof one !== "object") throw new DefinitionError(`expected tools and definitions, found ${String(one)}`);
+    if (isTool(one) && one.name === "") throw new DefinitionError("a tool in a list needs a `name`; in a record, the key is the name");
+    yield one;
+  }
+}
+
+/** Names the tool and its input in errors of definitions that this package has made of tools. */
+function withInput<T>(own: string[], definitions: object[], create: () => T): T {
+  try {
+    return create();
+  } catch (error) {
+    if (!(error instanceof DefinitionError)) throw error;
+    const message = error.message.replace(/at \/(\d+)\/function\/parameters/g, (place, index: string) => {
+      const { name } = (definitions[Number(index)] as { function: { name: string } }).function;
+      return own.includes(name) ? `\`${name}\`: at input` : place;
+    });
+    throw new DefinitionError(message, { cause: error });
+  }
+}
+
+function isTool(one: object): one is Tool {
+  return "run" in one && "parameters" in one;
+}
+
 /** What functions accept in place of a toolbox. */
-export type Tools = Toolbox | Iterable<Tool<never> | ToolDefinition>;
+export type Tools = Toolbox | ToolCollection;
 
 function withTools<T>(tools: Tools, dialect: Dialect | undefined, use: (toolbox: Toolbox) => T): T {
   if (tools instanceof Toolbox) return use(tools);

@@ -10,7 +10,7 @@ const [chromium, vectors] = process.argv.slice(2);
 const PAGE = `<!doctype html><title>vectors</title><script type="module">
 const report = (text) => fetch("/report", { method: "POST", body: text });
 try {
-  const names = { plaincall: "/dist/index.js", "plaincall/parse": "/dist/parse.js" };
+  const names = { plaincall: "/dist/inline/index.js", "plaincall/parse": "/dist/inline/parse.js" };
   const { checkVectors } = await import("/tests/vectors.mjs");
   const vectors = await (await fetch("/vectors.json")).json();
   const lines = [];

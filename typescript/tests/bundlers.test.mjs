@@ -1,120 +1,100 @@
-// Published bundlers find the WebAssembly modules of the packed package. Their output runs in Node, and in Chromium if there is one.
+// The packed package without a bundler and with esbuild: every format needs no file beside its output. `bundlers/` has the other bundlers.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
 import * as esbuild from "esbuild";
-import * as vite from "vite";
-import webpack from "webpack";
 
 import { reportOf } from "./chromium.mjs";
+import { FOUND, install, page, run } from "./installed.mjs";
 
 const { CHROMIUM } = process.env;
 const skip = CHROMIUM === undefined ? "Chromium is not installed" : false;
-const APP = `import { Toolbox } from "plaincall";
-import { parse } from "plaincall/parse";
-const text = "!!!GADGET_START:add\\n!!!ARG:a\\n1\\n!!!GADGET_END\\n";
-const box = new Toolbox([{ name: "add", input_schema: { type: "object", properties: { a: { type: "integer" } } } }]);
-const found = JSON.stringify([parse(text).calls[0].name, box.parse(text).calls[0].arguments.a]);
-if (globalThis.document) await fetch(location.search.slice(1), { method: "POST", mode: "no-cors", body: found });
-else console.log(found);
-`;
-const FOUND = '["add",1]';
-
-const folder = mkdtempSync(join(tmpdir(), "plaincall-bundlers-"));
+const folder = install();
 after(() => rmSync(folder, { recursive: true, force: true }));
-const installed = join(folder, "node_modules/plaincall");
-mkdirSync(installed, { recursive: true });
-execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: join(import.meta.dirname, "..") });
-const [archive] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
-execFileSync("tar", ["--extract", "--file", join(folder, archive), "--strip-components=1", "--directory", installed]);
-const app = join(folder, "app.mjs");
-writeFileSync(app, APP);
-const page = (script) => `<!doctype html><title>app</title><script type="module" src="${script}"></script>`;
-writeFileSync(join(folder, "index.html"), page("/app.mjs"));
 
-function runInNode(...path) {
-  assert.equal(execFileSync("node", [join(folder, ...path)], { encoding: "utf8" }).trim(), FOUND);
+for (const program of ["app.mjs", "app.cjs"]) {
+  test(`Node, ${program}`, () => assert.equal(run("node", join(folder, program)), FOUND));
 }
 
-async function runInChromium(output, address = "/index.html") {
-  assert.equal(await reportOf(CHROMIUM, join(folder, output), address), FOUND);
+async function bundle(entry, output, options) {
+  const outfile = join(folder, output);
+  await esbuild.build({ entryPoints: [join(folder, entry)], bundle: true, outfile, logLevel: "silent", ...options });
+  return outfile;
 }
 
-/** Bundles with webpack. Any warning but that of large files is an error. */
-async function bundleWithWebpack(target, output) {
-  const compiler = webpack({
-    mode: "production",
-    context: folder,
-    entry: app,
-    target,
-    performance: false,
-    output: { path: join(folder, output), filename: "app.mjs", module: true, chunkFormat: "module" },
-    experiments: { outputModule: true },
-  });
-  const stats = await new Promise((resolve, reject) => {
-    compiler.run((error, stats) => (error === null ? resolve(stats) : reject(error)));
-  });
-  await new Promise((resolve) => compiler.close(resolve));
-  assert.equal(stats.toString({ all: false, errors: true, warnings: true }), "");
-  writeFileSync(join(folder, output, "index.html"), page("app.mjs"));
-}
-
-test("webpack, for Node", async () => {
-  await bundleWithWebpack("node", "webpack-node");
-  runInNode("webpack-node/app.mjs");
-});
-
-test("webpack, for browsers", { skip }, async () => {
-  await bundleWithWebpack("web", "webpack-web");
-  await runInChromium("webpack-web");
-});
-
-const viteOptions = (output, build = {}) => ({
-  root: folder,
-  configFile: false,
-  logLevel: "error",
-  build: { outDir: join(folder, output), ...build },
-});
-
-test("vite, for browsers", { skip }, async () => {
-  await vite.build(viteOptions("vite"));
-  await runInChromium("vite");
-});
-
-test("vite, for Node", async () => {
-  await vite.build({ ...viteOptions("vite-node", { ssr: app }), ssr: { external: ["plaincall"] } });
-  runInNode("vite-node/app.mjs");
-});
-
-test("vite, its development server", { skip }, async () => {
-  const server = await vite.createServer({ ...viteOptions("unused"), optimizeDeps: { exclude: ["plaincall"] } });
-  await server.listen();
-  try {
-    await runInChromium("", `http://localhost:${server.config.server.port ?? 5173}/index.html`);
-  } finally {
-    await server.close();
+for (const format of ["esm", "cjs", "iife"]) {
+  for (const platform of ["node", "browser"]) {
+    test(`esbuild, ${format} for ${platform}`, { skip: platform === "browser" && skip }, async () => {
+      const name = format === "esm" ? "app.mjs" : "app.cjs";
+      const output = await bundle("app.mjs", `${format}-${platform}/${name}`, { format, platform });
+      if (platform === "node") return assert.equal(run("node", output), FOUND);
+      copyFileSync(output, join(folder, `${format}-${platform}/app.js`));
+      writeFileSync(join(folder, `${format}-${platform}/index.html`), page("/app.js"));
+      assert.equal(await reportOf(CHROMIUM, join(folder, `${format}-${platform}`), "/index.html"), FOUND);
+    });
   }
-});
-
-for (const platform of ["node", "browser"]) {
-  test(`esbuild, for ${platform}, with copied modules`, { skip: platform === "browser" && skip }, async () => {
-    const output = `esbuild-${platform}`;
-    const outfile = join(folder, output, "app.mjs");
-    await esbuild.build({ entryPoints: [app], bundle: true, platform, format: "esm", outfile, logLevel: "silent" });
-    for (const name of ["parse.wasm", "gateway.wasm"]) copyFileSync(join(installed, "dist", name), join(folder, output, name));
-    writeFileSync(join(folder, output, "index.html"), page("app.mjs"));
-    if (platform === "node") runInNode(output, "app.mjs");
-    else await runInChromium(output);
-  });
 }
 
 test("esbuild, with the package as it is installed", async () => {
-  const outfile = join(folder, "esbuild-external/app.mjs");
-  await esbuild.build({ entryPoints: [app], bundle: true, platform: "node", format: "esm", packages: "external", outfile });
-  runInNode("esbuild-external/app.mjs");
+  const output = await bundle("app.mjs", "external.mjs", { platform: "node", format: "esm", packages: "external" });
+  assert.equal(run("node", output), FOUND);
+});
+
+// The first message comes while the worker still loads.
+const PAGE = `<!doctype html><title>workers</title><script type="module">
+const answers = [];
+const report = (answer) => answers.push(answer) === 3 && fetch("/report", { method: "POST", body: answers.sort().join("|") });
+for (const [name, type] of [["module.mjs", "module"], ["classic.js", "classic"]]) {
+  const worker = new Worker("/" + name, { type });
+  worker.onmessage = ({ data }) => report(data);
+  worker.postMessage(type);
+}
+await navigator.serviceWorker.register("/classic.js");
+const { active } = await navigator.serviceWorker.ready;
+navigator.serviceWorker.onmessage = ({ data }) => report(data);
+active.postMessage("service");
+</script>`;
+
+test("workers and a service worker", { skip }, async () => {
+  mkdirSync(join(folder, "workers"));
+  await bundle("worker.mjs", "workers/module.mjs", { format: "esm" });
+  await bundle("worker.mjs", "workers/classic.js", { format: "iife" });
+  writeFileSync(join(folder, "workers/index.html"), PAGE);
+  const expected = ["classic", "module", "service"].map((kind) => `${kind} ${FOUND}`).join("|");
+  assert.equal(await reportOf(CHROMIUM, join(folder, "workers"), "/index.html"), expected);
+});
+
+test("a compiled module", () => {
+  const program = `import { readFileSync } from "node:fs";
+import { init, parse, PlaincallError } from "plaincall/parse";
+const read = (name) => new WebAssembly.Module(readFileSync(new URL(import.meta.resolve("plaincall/" + name))));
+const reason = (use) => { try { use(); } catch (error) { return error instanceof PlaincallError ? error.message : String(error); } };
+const found = [reason(() => parse("a")), reason(() => init(new Uint8Array()))];
+const other = new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
+found.push(reason(() => init(other)));
+init(read("parse.wasm"));
+found.push(parse("a").text);
+const { init: initAll, Toolbox } = await import("plaincall");
+found.push(reason(() => initAll(read("parse.wasm"))));
+initAll(read("gateway.wasm"));
+found.push(new Toolbox([]).parse("b").text);
+console.log(JSON.stringify(found));
+`;
+  // Without the module, as after a bundler that knows no conditions.
+  const copy = join(folder, "node_modules/plaincall/dist/node");
+  const moved = readFileSync(join(copy, "parse.js"), "utf8").replace("../parse.wasm", "../missing/parse.wasm");
+  writeFileSync(join(copy, "parse.js"), moved);
+  writeFileSync(join(folder, "init.mjs"), program);
+  const [missing, ...others] = JSON.parse(run("node", join(folder, "init.mjs")));
+  assert.match(missing, /ENOENT.*keep the package external, copy its `dist\/parse.wasm`.*or pass a compiled module to `init`$/);
+  assert.deepEqual(others, [
+    "expected a compiled WebAssembly.Module, found Uint8Array",
+    "it is not a module of this package; compile `plaincall/gateway.wasm`",
+    "a",
+    "it is the module of `plaincall/parse`; compile `plaincall/gateway.wasm`",
+    "b",
+  ]);
 });

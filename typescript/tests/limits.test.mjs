@@ -43,8 +43,8 @@ after(() => rmSync(folder, { recursive: true }));
 cpSync(join(import.meta.dirname, "../dist"), folder, { recursive: true });
 for (const name of ["parse.wasm", "gateway.wasm"]) writeFileSync(join(folder, name), limited(readFileSync(join(folder, name))));
 writeFileSync(join(folder, "package.json"), '{"type":"module"}');
-const { parse, Parser, PlaincallError, Toolbox } = await import(join(folder, "index.js"));
-const { plaincallFetch } = await import(join(folder, "openai.js"));
+const { parse, Parser, PlaincallError, Toolbox } = await import(join(folder, "node/index.js"));
+const { plaincallFetch } = await import(join(folder, "node/openai.js"));
 
 const CALL = "!!!GADGET_START:z\n";
 

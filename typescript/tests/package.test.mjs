@@ -87,7 +87,7 @@ test("arguments of another type are errors of the package", () => {
   for (const tools of [[null], undefined, [cycle], [{ name: "a", input_schema: { minimum: 5n } }]]) {
     assert.throws(() => new Toolbox(tools), DefinitionError);
   }
-  assert.throws(() => new Parser(null), { message: "`dialect`: invalid type: null, expected an object with the options of a dialect" });
+  assert.throws(() => new Parser(null), { message: "`dialect`: found null, expected an object with the options of a dialect" });
   assert.ok(new DialectError("a") instanceof PlaincallError);
 });
 
@@ -169,21 +169,75 @@ test("errors name the option", () => {
     [() => plaincallFetch({ constrain: "always" }), /^`constrain` must name the engine/],
     [() => plaincallFetch({ syntax: "emoji", endPrefix: "END" }), /`end_prefix` is a marker of the block syntax/],
     [() => new Parser({ key: 5 }), /^`dialect.key`: /],
-    [() => plaincall.parse("a", {}, { stop: "other" }), /^`stop`: unknown variant `other`/],
+    [() => plaincall.parse("a", {}, { stop: 5 }), /^`stop`: found integer `5`, expected a string$/],
     [() => new Toolbox([add], { unclosed: "other" }), /^`unclosed`: /],
     [() => new Toolbox([add]).prompt({ descriptionLength: -1 }), /^`descriptionLength`: /],
-    [() => new Toolbox([add]).grammar("vllm", { choice: "other" }), /^`choice`: /],
-    [() => new Toolbox([add]).results([{ id: 5 }]), /^`results\[0\].id`: /],
+    [() => new Toolbox([add]).grammar("vllm", { choice: "other" }), /^`choice`: found `other`, expected one of `auto`, `required`, `none`$/],
+    [() => new Toolbox([add]).results([{ id: 5 }]), /^`results\[0\].id`: found integer `5`, expected a string$/],
+    [() => new Toolbox([add]).results([{ output: "a" }]), /^`results\[0\]`: missing option `id`$/],
+    [() => new Toolbox([tool({ name: "a", input: z.string() })]), /^`a`: at input\/type: the arguments of a tool must be an object with named fields, but this is a string/],
+    [() => new Toolbox({ a: tool({ input: z.object({}) }), b: 5 }), /^`b`: expected a tool, as `tool` makes them$/],
+    [() => new Toolbox({ sum: add }), /^`sum`: the tool has another name, `add`$/],
+    [() => new Toolbox([tool({ input: z.object({}) })]), /^a tool in a list needs a `name`/],
   ];
   for (const [use, message] of expected) assert.throws(use, (error) => error instanceof PlaincallError && message.test(error.message), `${message}`);
+});
+
+test("no message has a word of another language", () => {
+  const given = [null, 5, "a", [], {}, true, [5], { a: 5 }];
+  const uses = given.flatMap((value) => [
+    () => new Parser(value),
+    () => plaincall.parse("a", {}, { stop: value }),
+    () => new Toolbox([add], { effects: { add: value } }),
+    () => new Toolbox([add], { unclosed: value }),
+    () => new Toolbox([add]).prompt({ oneCall: value, descriptionLength: value }),
+    () => new Toolbox([add]).render("add", value),
+    () => new Toolbox([add]).results([value]),
+    () => new Toolbox([tool({ name: "a", input: { type: value } })]),
+  ]);
+  let count = 0;
+  for (const use of uses) {
+    try {
+      use();
+    } catch (error) {
+      count++;
+      assert.doesNotMatch(error.message, /struct|variant|\benum\b|\bmap\b|sequence|usize|u32|invalid type|\bunit\b|line \d/, error.message);
+    }
+  }
+  assert.ok(count > 30);
+});
+
+test("a record of tools", async () => {
+  const sum = tool({ input: z.object({ a: z.number(), b: z.number() }), execute: ({ a, b }) => a + b });
+  const box = new Toolbox({ add: sum });
+  const { calls } = box.parse(TEXT);
+  assert.deepEqual([calls[0].name, calls[0].mayRun], ["add", true]);
+  assert.equal((await plaincall.execute(box, calls))[0].value, 3);
+  await assert.rejects(box.tools.get("add").run({ a: "one" }), /^PlaincallError: `add`: `a`: /);
+});
+
+test("the finish reasons of all APIs", () => {
+  const open = "!!!GADGET_START:add\n!!!ARG:a\n1\n!!!ARG:b\n2";
+  const box = new Toolbox([{ name: "add", input_schema: { type: "object", properties: { a: {}, b: {} } } }]);
+  const reasons = {
+    true: ["natural", "stop", "tool_calls", "tool-calls", "end_turn", "tool_use", "STOP", "completed"],
+    false: ["length", "max_tokens", "MAX_TOKENS", "content_filter", "broken", "stop_sequence", "endOfFile", "unknown", null, undefined],
+  };
+  for (const [mayRun, names] of Object.entries(reasons)) {
+    for (const stop of names) {
+      const reader = box.reader();
+      const read = [...reader.feed(open), ...reader.finish({ stop })].filter(({ type }) => type === "call");
+      for (const [call] of [read, box.parse(open, { stop }).calls]) assert.equal(`${call.mayRun}`, mayRun, `${stop}`);
+    }
+  }
 });
 
 test("dialects are checked", () => {
   assert.throws(() => new Parser({ syntax: "block", start: "" }), DialectError);
   assert.throws(() => new Parser({ syntax: "block", reasoning: ["a", "b"], leadingReasoning: ["a", "b"] }), DialectError);
   assert.throws(() => new Parser({ syntax: "block", reasoning: ["a", "b"], noReasoning: true }), DialectError);
-  assert.throws(() => new Parser({ syntax: "unknown" }), /unknown variant `unknown`/);
-  assert.throws(() => new Parser({ sintax: "block" }), /unknown field `sintax`/);
+  assert.throws(() => new Parser({ syntax: "unknown" }), /^`dialect.syntax`: found `unknown`, expected one of `/);
+  assert.throws(() => new Parser({ sintax: "block" }), /unknown option `sintax`/);
   assert.throws(() => plaincall.prompt([add], { dialect: {} }), DialectError);
 });
 

@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import process from "node:process";
 
-import * as plaincall from "../dist/index.js";
-import * as small from "../dist/parse.js";
+import * as plaincall from "../dist/inline/index.js";
+import * as small from "../dist/inline/parse.js";
 import { checkVectors } from "./vectors.mjs";
 
 const vectors = JSON.parse(readFileSync(process.argv[2], "utf8"));

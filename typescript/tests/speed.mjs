@@ -1,8 +1,9 @@
-// Compares the parser with others in JavaScript: the same calls, each in the parser's own format, in chunks of 4 bytes and more.
+// Compares a reader of a toolbox, which returns arguments with their types as the others do, and the parser alone: the same calls, each in
+// the parser's own format, in chunks of 4 bytes and more.
 
 import { hermesProtocol, morphXmlProtocol } from "@ai-sdk-tool/parser";
 import { GadgetCallParser } from "llmist";
-import { Parser } from "plaincall/parse";
+import { Parser, Toolbox } from "plaincall";
 
 const SIZES = [4, 64, 4096];
 const ROUNDS = 60;
@@ -20,7 +21,21 @@ const block = (content) => `!!!GADGET_START:write\n!!!ARG:content\n${content}\n!
 const hermes = (content) => `<tool_call>\n${JSON.stringify({ name: "write", arguments: { content } })}\n</tool_call>\n`;
 const xml = (content) => `<write>\n<content>${content}</content>\n</write>\n`;
 
-function plaincall(chunks) {
+const box = new Toolbox([{ name: "write", input_schema: tools[0].inputSchema }], { dialect: { syntax: "block" } });
+
+function reader(chunks) {
+  const reader = box.reader();
+  const calls = [];
+  const take = (items) => {
+    for (const item of items) if (item.type === "call") calls.push(item.arguments?.content);
+  };
+  for (const chunk of chunks) take(reader.feed(chunk));
+  take(reader.finish({ stop: "stop" }));
+  reader[Symbol.dispose]();
+  return calls;
+}
+
+function parser(chunks) {
   const parser = new Parser({ syntax: "block" });
   const calls = [];
   const take = (events) => {
@@ -62,7 +77,8 @@ const sdk = (protocol) => async (chunks) => {
 };
 
 const PARSERS = {
-  plaincall: [block, plaincall],
+  "plaincall, `Toolbox.reader`": [block, reader],
+  "plaincall, `Parser`": [block, parser],
   llmist: [block, llmist],
   "@ai-sdk-tool/parser, hermes": [hermes, sdk(hermesProtocol)],
   "@ai-sdk-tool/parser, XML": [xml, sdk(morphXmlProtocol)],
@@ -80,7 +96,12 @@ async function time(run) {
   return (user + system) / 1000;
 }
 
-const PAYLOADS = { "100 calls": CALLS, "one value of 100 KB": [CODE.repeat(1400).trimEnd()] };
+const OTHER = "Grüße an alle: die Lösung ist schön, sagt ein Prüfer.\n天気は晴れです。明日も晴れるでしょう。\n";
+const PAYLOADS = {
+  "100 calls": CALLS,
+  "one value of 100 KB": [CODE.repeat(1400).trimEnd()],
+  "100 calls, other scripts": Array.from({ length: 100 }, (_, index) => `${index} ${OTHER.repeat(2)}`.trimEnd()),
+};
 
 console.log("| payload | chunks | parser | ms | MB/s | times | calls kept |\n| --- | --- | --- | --- | --- | --- | --- |");
 for (const [payload, contents] of Object.entries(PAYLOADS)) {

@@ -90,6 +90,7 @@ async function check(api, { id, text, dialect, events, document }) {
   }
   // Most short chunks do not enter the module, so what comes before and after them varies.
   for (let seed = 1; seed <= 8; seed++) split(cut(seed, text, bytes));
+  if (api.Toolbox !== undefined) checkReader(api, id, text, dialect, bytes);
   const characters = [...text];
   equal(`${id}: events`, merged(await all(api.events(characters, dialect))), expected);
   equal(`${id}: stream`, merged(await all(api.events(streamOf(characters), dialect))), expected);
@@ -97,6 +98,27 @@ async function check(api, { id, text, dialect, events, document }) {
   equal(`${id}: pipe`, merged(await all(piped)), expected);
   if (document !== undefined) checkDocument(id, api.parse(text, dialect), document);
   return splits;
+}
+
+/** Compares the items of a reader in chunks with those of the whole text. */
+function checkReader(api, id, text, dialect, bytes) {
+  const box = new api.Toolbox([{ name: "add", input_schema: { type: "object" } }], { dialect });
+  const reader = box.reader();
+  const items = (chunks) => {
+    const found = [...chunks.flatMap((chunk) => reader.feed(chunk)), ...reader.finish({ stop: "stop" })];
+    reader.beginReply();
+    return found.map((item) => ({ ...item, id: null, index: 0 }));
+  };
+  const calls = box.parse(text, { stop: "stop" }).calls.map(({ argumentsJson, body, start }) => [argumentsJson, body, start]);
+  for (let seed = 1; seed <= 8; seed++) {
+    // A reasoning end marker without a beginning rejects the calls of its chunk only.
+    const found = items(cut(seed, text, bytes)).filter(({ type }) => type === "call");
+    equal(`${id}: reader`, found.map(({ argumentsJson, body, start }) => [argumentsJson, body, start]), calls);
+  }
+  const events = (chunks) => merged(items(chunks).filter(({ type }) => type !== "call" && type !== "diagnostic"));
+  equal(`${id}: reader's events`, events(cut(3, text, bytes)), events([text]));
+  reader[Symbol.dispose]();
+  box[Symbol.dispose]();
 }
 
 /** Cuts a text at random into chunks of up to 8 characters, some of them as bytes, and between the halves of characters. */

@@ -12,11 +12,12 @@ use crate::{
 };
 
 /// The groups that a nightly run has. Each `.ci/run` has one of them, by the date.
-const NIGHTLY: [&str; 10] = [
+const NIGHTLY: [&str; 11] = [
     "fuzz",
     "engine-plugins",
     "spark",
     "newest-clients",
+    "bundlers",
     "other-coding-agents",
     "all-engine-texts",
     "tool-parsers",

@@ -11,7 +11,7 @@ use crate::{browser, node, suites, wasm};
 
 pub(crate) const PACKAGE: &str = "npm package";
 pub(crate) const SOURCE: &str = "typescript";
-const FILES: &str = "tsconfig.json README.md src tests";
+const FILES: &str = "build.mjs tsconfig.json README.md src tests";
 const MODULES: [&str; 2] = ["parse.wasm", "gateway.wasm"];
 /// Other runtimes as npm has them, for x86-64 Linux.
 const RUNTIMES: [(&str, &str, &str); 2] = [
@@ -32,6 +32,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         job("npm", "npm package in Node", 120, node_tests),
         job("npm", "other runtimes", 40, |folder| vectors(folder, SHARE)),
         job("newest-clients", "newest clients", 60, newest_clients),
+        job("bundlers", "bundlers and edge runtimes", 240, bundlers),
         job("all-splits", "all splits", 200, |folder| {
             vectors(folder, ALL)
         }),
@@ -67,17 +68,14 @@ fn build() -> Result<(), String> {
         return Ok(());
     };
     let folder = node::member(SOURCE, FILES)?;
-    // It may not exist yet.
-    let _ = fs::remove_dir_all(folder.join("dist"));
     for file in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES"] {
         copy(&root().join(file), &folder)?;
     }
     // An older version for the tests of types has the same name in `.bin`.
     let tsc = node::packages().join("typescript/bin/tsc");
-    step("TypeScript", command("node").arg(tsc).current_dir(&folder))?;
-    for module in modules {
-        copy(&module, &folder.join("dist"))?;
-    }
+    let mut build = command("node build.mjs");
+    build.arg(tsc).args(modules).current_dir(&folder);
+    step("TypeScript", &mut build)?;
     let mut pack = command("npm pack --silent");
     step("npm pack", pack.current_dir(&folder))
 }
@@ -136,4 +134,15 @@ fn newest_clients(folder: &Path) -> Result<(), String> {
     let mut check = Command::new(node);
     check.args(["--test", browser::PATIENCE, "clients.test.mjs"]);
     run("the newest clients", check.env("NEWEST", "1"), &clients)
+}
+
+/// Tests the packed package with published bundlers and edge runtimes, and with linters of packages.
+fn bundlers(folder: &Path) -> Result<(), String> {
+    let name = "bundlers";
+    let programs = folder.join(name);
+    let source = root().join(SOURCE).join(name);
+    node::install("install", &source, "bundlers.test.mjs", &programs)?;
+    let mut tests = command("node --test");
+    tests.args([browser::PATIENCE, "bundlers.test.mjs"]);
+    run(name, &mut tests, &programs)
 }

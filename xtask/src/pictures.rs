@@ -27,7 +27,7 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
     let example = root.join("inspector/example");
     let inspected = root.join("target/pictures/inspector.html");
     let mut inspect = Command::new(suites::plaincall());
-    inspect.arg("inspect").arg(example.join("reply.txt"));
+    inspect.arg("inspect").arg(example.join("invalid.txt"));
     inspect.arg("--tools").arg(example.join("tools.json"));
     inspect.arg("--page").arg(page);
     inspect.arg("--html").arg(&inspected);

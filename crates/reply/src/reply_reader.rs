@@ -6,7 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use plaincall_syntax::{
-    ByteEvents, ByteParser, Dialect, DialectError, Event, EventKind, Piece, Slot, Syntax, is_blank,
+    ByteEvents, ByteParser, Dialect, DialectError, Event, EventKind, OpenContent, Piece, Slot,
+    Syntax, is_blank,
 };
 
 use crate::CallError;
@@ -275,6 +276,11 @@ impl<T: ToolLookup> ReplyReader<T> {
     /// Returns the number of calls that have begun, over all replies.
     pub fn calls(&self) -> usize {
         self.state.collector.calls()
+    }
+
+    /// Returns the kind of content that continues, or `None` if only the parser knows what comes next.
+    pub fn open_content(&self) -> Option<OpenContent> {
+        self.parser.as_ref().and_then(ByteParser::open_content)
     }
 
     /// Returns the syntax of the current reply, once its first call has been read.

@@ -35,7 +35,7 @@ impl Stop {
     /// assert_eq!(Stop::from_finish_reason("content_filter"), Stop::Broken);
     /// ```
     pub fn from_finish_reason(reason: &str) -> Self {
-        match reason.to_ascii_lowercase().as_str() {
+        match reason.to_ascii_lowercase().replace('-', "_").as_str() {
             "stop" | "tool_calls" | "tool_call" | "function_call" | "tool_use" | "end_turn"
             | "eos" | "eos_token" | "complete" | "completed" => Self::Natural,
             "length"

@@ -415,3 +415,18 @@ fn calls_that_other_tools_have_read() {
         assert_eq!(decided.join(" "), expected, "{calls}");
     }
 }
+
+#[test]
+fn finish_reasons_of_all_apis() {
+    let table = "
+        natural  stop STOP tool_calls tool-calls tool_use function_call end_turn eos eos_token COMPLETE completed
+        length   length max_tokens MAX_TOKENS max_output_tokens model_length model_context_window_exceeded
+        broken   content_filter content-filter stop_sequence stop_token pause_turn SAFETY error incomplete unknown natural";
+    for line in table.lines().skip(1) {
+        let mut words = line.split_whitespace();
+        let expected = words.next().and_then(Stop::from_name);
+        for reason in words {
+            assert_eq!(Some(Stop::from_finish_reason(reason)), expected, "{reason}");
+        }
+    }
+}

@@ -404,8 +404,8 @@ impl Set {
         Some((marker, marker.text.as_bytes().get(begun..)?))
     }
 
-    /// Returns the ASCII bytes with which a marker or an escape begins, as bits.
-    pub(crate) fn first_bytes(&self) -> u128 {
+    /// Returns the bytes with which a marker or an escape begins, as bits.
+    pub(crate) fn first_bytes(&self) -> [u64; 4] {
         self.scan.first_bytes()
     }
 

@@ -150,20 +150,34 @@ const NEAR: usize = 256;
 /// The maximum tracked nesting depth of objects.
 const DEPTH: usize = 64;
 
-/// The first bytes of all signs, and of all emoji.
-pub(crate) const SIGN_BYTES: [u8; 2] = [0xE2, 0xF0];
+/// The first bytes of all signs, of all emoji, and of signs in a wrong encoding.
+pub(crate) const SIGN_BYTES: [u8; 3] = [0xC3, 0xE2, 0xF0];
+
+/// How the tool sign begins when its UTF-8 was read in another encoding.
+const MISDECODED: &[&str] = &[
+    "\u{F0}\u{178}\u{203A}",                        // Windows-1252
+    "\u{F0}\u{9F}\u{9B}",                           // Latin-1
+    "\u{C3}\u{B0}\u{C5}\u{B8}\u{E2}\u{20AC}\u{BA}", // Windows-1252, twice
+    "\u{C3}\u{B0}\u{C2}\u{9F}\u{C2}\u{9B}",         // Latin-1, twice
+    "\u{C3}\u{B0}\u{C2}\u{178}\u{C2}\u{203A}",      // Latin-1, then Windows-1252
+];
+
+/// The maximum length of its rest, in bytes.
+const MISDECODED_REST: usize = 32;
 
 /// Returns the length and role of a marker with another emoji at the front.
 pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
     let sign = rest.chars().next()?;
+    let misdecoded = behind_misdecoded(rest);
     let is_emoji = matches!(u32::from(sign), 0x2300..=0x23FF | 0x2600..=0x27BF | 0x1F000..=0x1FAFF);
-    let behind = rest.get(sign.len_utf8()..).filter(|_| is_emoji)?;
+    let behind = misdecoded.or_else(|| rest.get(sign.len_utf8()..).filter(|_| is_emoji))?;
     let behind = behind.strip_prefix('\u{FE0F}').unwrap_or(behind);
     let before = rest.len() - behind.len();
     if behind.starts_with(EMOJI_END_TAIL) {
         return Some((before + EMOJI_END_TAIL.len(), Role::EmojiEnd(Family::Real)));
     }
-    let header = behind.strip_prefix('[').filter(|_| SIGNS.contains(&sign))?;
+    let is_tool = misdecoded.is_some() || SIGNS.contains(&sign);
+    let header = behind.strip_prefix('[').filter(|_| is_tool)?;
     let header = header
         .get(..floor_char_boundary(header, NEAR))
         .unwrap_or_default();
@@ -173,6 +187,17 @@ pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
     // A Markdown link.
     let is_link = header.get(end + 1..)?.starts_with(['(', '[', ':']);
     (begins_name && is_header && !is_link).then_some((before + 1, Role::EmojiStart(Family::Real)))
+}
+
+/// Returns what follows the tool sign in a wrong encoding.
+fn behind_misdecoded(rest: &str) -> Option<&str> {
+    let behind = MISDECODED.iter().find_map(|it| rest.strip_prefix(it))?;
+    let near = behind.get(..floor_char_boundary(behind, MISDECODED_REST))?;
+    let (sign, _) = near.split_once('[')?;
+    let is_sign = |c: char| !c.is_ascii() || c == ' ';
+    behind
+        .get(sign.len()..)
+        .filter(|_| sign.chars().all(is_sign))
 }
 
 /// Returns the tags of other formats at any position.

@@ -6,6 +6,7 @@
 use crate::bytes::ByteParser;
 use crate::fast::Plain;
 use crate::parser::Parser;
+use crate::scan::is_in;
 
 /// The kind of content that continues in the next chunk, until a marker may begin. [`content_len`](Self::content_len) returns
 /// how much of a chunk is content, and [`ByteParser::advance`] skips content whose events the caller has made.
@@ -15,22 +16,21 @@ pub struct OpenContent {
     pub is_value: bool,
     /// Whether a line end may belong to the marker after it.
     pub ends_with_line: bool,
-    /// Bit `n` is set if a marker or an escape may begin with the ASCII byte `n`.
-    pub first_bytes: u128,
+    /// Bit `n % 64` of number `n / 64` is set if a marker or an escape may begin with the byte `n` of UTF-8.
+    pub first_bytes: [u64; 4],
 }
 
 impl OpenContent {
-    /// Returns how many bytes of a chunk are content, or `None` if only the parser knows: the chunk is not ASCII, or a marker
-    /// may begin in it.
+    /// Returns how many bytes of a chunk are content, or `None` if only the parser knows: a marker may begin in it.
     ///
     /// The length is that of the chunk, or one byte less. That byte is a line feed. It is content if the next chunk has a length
     /// too; otherwise feed it before that chunk.
-    pub fn content_len(&self, chunk: &[u8]) -> Option<usize> {
-        let is_content = |byte: &u8| byte.is_ascii() && self.first_bytes >> byte & 1 == 0;
-        if !chunk.iter().all(is_content) {
+    pub fn content_len(&self, chunk: &str) -> Option<usize> {
+        // A byte inside a character counts too: no marker begins there, so this is never wrong.
+        if chunk.bytes().any(|byte| is_in(&self.first_bytes, byte)) {
             return None;
         }
-        match chunk {
+        match chunk.as_bytes() {
             [] => None,
             [.., b'\r'] | [.., b'\r', b'\n'] if self.ends_with_line => None,
             [before @ .., b'\n'] if self.ends_with_line => Some(before.len()),
@@ -60,8 +60,8 @@ impl ByteParser {
     /// let mut parser = ByteParser::new(&Dialect::block())?;
     /// parser.feed(b"I lo").for_each(drop);
     /// let open = parser.open_content().expect("text");
-    /// assert_eq!(open.content_len(b"ok."), Some(3));
-    /// assert_eq!(open.content_len(b"!!!G"), None);
+    /// assert_eq!(open.content_len("ok."), Some(3));
+    /// assert_eq!(open.content_len("!!!G"), None);
     ///
     /// // The caller makes the event of this chunk.
     /// parser.advance(b"ok.".len());

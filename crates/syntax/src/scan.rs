@@ -43,11 +43,6 @@ enum Firsts {
     Many([u64; 4]),
 }
 
-/// Returns the bit of an ASCII byte; no bit for another byte.
-const fn ascii_bit(byte: u8) -> u128 {
-    if byte.is_ascii() { 1 << byte } else { 0 }
-}
-
 /// The first bytes of a text, at most eight, as a number and a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Begin {
@@ -102,13 +97,13 @@ impl Scan {
         }
     }
 
-    /// Returns the ASCII bytes with which a text begins: bit `n` for byte `n`.
-    pub(crate) fn first_bytes(&self) -> u128 {
+    /// Returns the bytes with which a text begins: bit `n % 64` of number `n / 64` for byte `n`.
+    pub(crate) fn first_bytes(&self) -> [u64; 4] {
         match self.firsts {
-            Firsts::None => 0,
-            Firsts::One(one) => ascii_bit(one),
-            Firsts::Few(few) => few.into_iter().map(ascii_bit).fold(0, |all, bit| all | bit),
-            Firsts::Many([low, high, ..]) => u128::from(low) | u128::from(high) << 64,
+            Firsts::None => [0; 4],
+            Firsts::One(one) => bits([one].into_iter()),
+            Firsts::Few(few) => bits(few.into_iter()),
+            Firsts::Many(many) => many,
         }
     }
 

@@ -23,7 +23,7 @@ impl Default for Settings {
         Self {
             dialect: DialectOptions::default(),
             no_reasoning: false,
-            stop: Stop::Natural,
+            stop: Stop::Broken,
             unclosed: Unclosed::default(),
         }
     }

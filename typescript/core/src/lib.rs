@@ -44,12 +44,15 @@ exports! {
         let (json, rest) = input.get(..length).and_then(|input| input.split_at_checked(json_length)).unwrap_or_default();
         operation::perform(state, json, rest)
     });
-    /// Feeds an object: a parser, a reader of replies, or an exchange with a model server. The host has not fed `advanced` bytes
-    /// before the chunk to a parser, because it knew their events.
+    /// Feeds an object: a parser, a reader of replies, or an exchange with a model server. The host knows the events of `advanced`
+    /// bytes: it has not fed them to a parser, and the chunk for a reader begins with them.
     fn feed(object: u32, length: usize, advanced: usize) -> u32 = with(|state, input| {
         let chunk = input.get(..length).unwrap_or_default();
         state.feed(object, chunk, advanced)
     });
+    /// Marks the module with everything: the parser's has no such function.
+    #[cfg(feature = "gateway")]
+    fn has_tools() -> u32 = 1;
     /// Forgets an object.
     fn release(object: u32) -> u32 = with(|state, _| {
         state.remove(object);

@@ -45,24 +45,25 @@ enum Operation {
     Plan(PlanOperation),
 }
 
-/// How a text ended.
+/// How a text ended: a word of this package, or the finish reason of any API.
 #[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum StopOption {
-    Natural,
-    EndOfFile,
-    Length,
-    Broken,
+#[serde(from = "Option<String>")]
+pub(crate) struct StopOption(Stop);
+
+impl From<Option<String>> for StopOption {
+    fn from(word: Option<String>) -> Self {
+        let word = word.unwrap_or_default();
+        let own = match word.as_str() {
+            "endOfFile" => Some(Stop::EndOfFile),
+            other => Stop::from_name(other),
+        };
+        Self(own.unwrap_or_else(|| Stop::from_finish_reason(&word)))
+    }
 }
 
 impl From<StopOption> for Stop {
     fn from(stop: StopOption) -> Self {
-        match stop {
-            StopOption::Natural => Self::Natural,
-            StopOption::EndOfFile => Self::EndOfFile,
-            StopOption::Length => Self::Length,
-            StopOption::Broken => Self::Broken,
-        }
+        stop.0
     }
 }
 
@@ -79,14 +80,7 @@ struct NearMissView<'t> {
 fn read(json: &[u8]) -> Result<Operation, Error> {
     let mut json = serde_json::Deserializer::from_slice(json);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let option = option(error.path());
-        let message = error.inner().to_string();
-        // The host writes the JSON, so a place in it means nothing.
-        let message = message.split(" at line ").next().unwrap_or_default();
-        let message = message
-            .replace("a nonzero usize", COUNT)
-            .replace("a nonzero u32", COUNT)
-            .replace("expected u32", "expected a whole number of at least 0");
+        let (option, message) = (option(error.path()), in_words(&error.inner().to_string()));
         if option.is_empty() {
             return Error::argument(message);
         }
@@ -94,7 +88,38 @@ fn read(json: &[u8]) -> Result<Operation, Error> {
     })
 }
 
-const COUNT: &str = "a whole number of at least 1";
+/// The words of derived code, and those of JavaScript.
+const WORDS: [(&str, &str); 14] = [
+    ("unknown variant ", "found "),
+    ("unknown field ", "unknown option "),
+    ("missing field ", "missing option "),
+    ("invalid type: ", "found "),
+    ("invalid value: ", "found "),
+    ("found map, ", "found an object, "),
+    ("found sequence, ", "found a list, "),
+    ("expected a sequence", "expected a list"),
+    ("expected a map", "expected an object"),
+    ("expected a boolean", "expected true or false"),
+    ("a nonzero usize", "a whole number of at least 1"),
+    ("a nonzero u32", "a whole number of at least 1"),
+    ("expected usize", "expected a whole number of at least 0"),
+    ("expected u32", "expected a whole number of at least 0"),
+];
+
+/// Returns a message without the words of derived code.
+fn in_words(message: &str) -> String {
+    // The host writes the JSON, so a place in it means nothing.
+    let message = message.split(" at line ").next().unwrap_or_default();
+    let mut message = WORDS.iter().fold(message.to_owned(), |text, (from, to)| {
+        text.replace(from, to)
+    });
+    for kind in ["struct ", "variant of enum ", "enum "] {
+        if let Some((before, _)) = message.split_once(&format!("expected {kind}")) {
+            message = format!("{before}expected an object");
+        }
+    }
+    message
+}
 
 /// Returns the name of an option, such as `dialect.key`. The settings of a model are options themselves.
 fn option(path: &Path) -> String {

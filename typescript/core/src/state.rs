@@ -28,7 +28,7 @@ pub(crate) enum Object {
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) output: Vec<u8>,
-    /// What continues in the parser that this call has fed.
+    /// What continues in the parser or reader that this call has fed.
     open: Option<OpenContent>,
     /// By number, in order.
     objects: Vec<(u32, Object)>,
@@ -39,7 +39,7 @@ pub(crate) struct State {
 thread_local! {
     static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static STATE: RefCell<State> = RefCell::default();
-    static OUTPUT: Cell<[u32; 7]> = const { Cell::new([0; 7]) };
+    static OUTPUT: Cell<[u32; 9]> = const { Cell::new([0; 9]) };
 }
 
 /// The input keeps at most this many bytes between calls.
@@ -60,9 +60,9 @@ pub(crate) fn input(length: usize) -> *mut u8 {
     })
 }
 
-/// Returns the address of seven numbers of 32 bits, which never changes: where the output of the last call begins, and its length;
-/// what continues in a parser that was fed (0: not known, 1: text, 2: a value that ends with a line, 3: another value), and
-/// the bits of its [`first_bytes`](OpenContent::first_bytes), low ones first.
+/// Returns the address of nine numbers of 32 bits, which never changes: where the output of the last call begins, and its length;
+/// what continues in a parser or reader that was fed (0: not known, 1: text, 2: a value that ends with a line, 3: another value), and
+/// the bits of its [`first_bytes`](OpenContent::first_bytes) for ASCII and for the first bytes of other characters, low ones first.
 pub(crate) fn output() -> *const u32 {
     OUTPUT.with(|output| output.as_ptr().cast())
 }
@@ -89,13 +89,10 @@ pub(crate) fn with(run: impl FnOnce(&mut State, &[u8]) -> Result<(), Error>) -> 
             (true, true) => 2,
             (true, false) => 3,
         });
-        let first = open.map_or(0, |open| open.first_bytes);
-        let bits = |from: u32| {
-            let bits = first >> from & u128::from(u32::MAX);
-            u32::try_from(bits).unwrap_or_default()
-        };
-        let [a, b, c, d] = [0, 32, 64, 96].map(bits);
-        OUTPUT.set([start, length, kind, a, b, c, d]);
+        let [low, high, _, others] = open.map_or([0; 4], |open| open.first_bytes);
+        let half = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or_default();
+        let [a, b, c, d, e, f] = [low, low >> 32, high, high >> 32, others, others >> 32].map(half);
+        OUTPUT.set([start, length, kind, a, b, c, d, e, f]);
         u32::from(result.is_err())
     })
 }
@@ -126,7 +123,8 @@ impl State {
         found.ok()
     }
 
-    /// Feeds an object, and writes its events or bytes. Before the chunk, the host has made the events of `advanced` bytes.
+    /// Feeds an object, and writes its events or bytes. The host has made the events of `advanced` bytes: before the chunk for a parser,
+    /// and at its beginning for a reader, which needs the values.
     pub(crate) fn feed(&mut self, number: u32, chunk: &[u8], advanced: usize) -> Result<(), Error> {
         let place = self.place(number).unwrap_or(usize::MAX);
         match self.objects.get_mut(place).map(|one| &mut one.1) {
@@ -139,7 +137,11 @@ impl State {
                 Ok(())
             }
             #[cfg(feature = "gateway")]
-            Some(Object::Reader(reader)) => reader.feed(&mut self.output, chunk),
+            Some(Object::Reader(reader)) => {
+                reader.feed(&mut self.output, chunk, advanced)?;
+                self.open = reader.open_content();
+                Ok(())
+            }
             #[cfg(feature = "gateway")]
             Some(Object::Asked(asked)) => {
                 crate::exchange::feed(asked, &mut self.output, chunk);

@@ -16,7 +16,7 @@ use plaincall_reply::{
     Document, ModelText, PromptText, PromptTextBuilder, ReplyCheck, ReplyItem, ReplyReader, Stop,
     Unclosed, Untrusted,
 };
-use plaincall_syntax::Dialect;
+use plaincall_syntax::{Dialect, OpenContent};
 use plaincall_tool::definitions::read_tool_definitions;
 use plaincall_tool::{Effect, Limits, ToolSet};
 use serde::{Deserialize, Serialize};
@@ -427,8 +427,20 @@ impl Part {
 }
 
 impl Reader {
-    pub(crate) fn feed(&mut self, output: &mut Vec<u8>, chunk: &[u8]) -> Result<(), Error> {
+    /// Feeds a chunk. The host has made the events of `known` bytes at its beginning.
+    pub(crate) fn feed(
+        &mut self,
+        output: &mut Vec<u8>,
+        chunk: &[u8],
+        known: usize,
+    ) -> Result<(), Error> {
+        let (known, chunk) = chunk.split_at_checked(known).unwrap_or((&[], chunk));
+        self.reader.feed(known).for_each(drop);
         write_items(output, self.reader.feed(chunk).collect())
+    }
+
+    pub(crate) fn open_content(&self) -> Option<OpenContent> {
+        self.reader.open_content()
     }
 
     fn finish(&mut self, output: &mut Vec<u8>, stop: Stop) -> Result<(), Error> {

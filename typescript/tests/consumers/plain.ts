@@ -1,6 +1,6 @@
 // A program without the types of a browser or of Node.
 
-import { EventStream, Parser, Toolbox, events, parse, tool, type Call, type Event } from "plaincall";
+import { EventStream, Parser, Toolbox, events, parse, tool, type Call, type ParserEvent } from "plaincall";
 import { plaincallFetch } from "plaincall/openai";
 import { parse as small } from "plaincall/parse";
 
@@ -12,7 +12,7 @@ const add = tool({
 const toolbox = new Toolbox([add]);
 const calls: readonly Call[] = toolbox.parse("text").calls;
 const parser = new Parser({ syntax: "block" });
-const found: Event[] = [...parser.feed("a"), ...parser.finish()];
+const found: ParserEvent[] = [...parser.feed("a"), ...parser.finish()];
 for await (const event of events(["a", "b"])) found.push(event);
 export const all = [calls, found, parse("a"), small("a"), plaincallFetch({ repairRounds: 1 }), new EventStream()];
 parser[Symbol.dispose]();

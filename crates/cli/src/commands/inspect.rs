@@ -137,7 +137,7 @@ fn given(options: &InspectOptions) -> Result<Value, Failure> {
         given["settings"] = json!({
             "dialect": (!is_default).then_some(dialect),
             "no_reasoning": no_reasoning,
-            "stop": "natural",
+            "stop": "broken",
             "unclosed": unclosed,
         });
     }

@@ -114,7 +114,7 @@ fn a_type_that_is_not_an_object_is_rejected_by_the_toolbox() {
     let error = Toolbox::new([tool]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the tool `sum`: at /type: the arguments of a tool must be an object, but this is a list: write `\"type\": \"object\"`, or take a struct with named fields"
+        "the tool `sum`: at /type: the arguments of a tool must be an object with named fields, but this is a list: write `\"type\": \"object\"`"
     );
 }
 

@@ -210,7 +210,7 @@ fn refused<T: JsonSchema>(at: &str, part: &str) {
 #[test]
 fn other_types_than_objects_are_rejected() {
     refused::<Vec<u8>>("/type", "but this is a list: ");
-    refused::<String>("/type", "a struct with named fields");
+    refused::<String>("/type", "an object with named fields, but this is a string");
     refused::<(u8, u8)>("/type", "a list");
     refused::<Option<u8>>("/type", "an integer from 0 to 255 or null");
     refused::<Unspellable>("/parameters/first name", "space or tab");

@@ -111,7 +111,7 @@ function details(number) {
   close.type = "button";
   close.setAttribute("aria-label", "Close the details");
   close.addEventListener("click", () => choose(null, "details"));
-  const facts = [`call ${call.number}`, call.effect, trace.turns.length > 1 ? `turn ${trace.turns[call.turn].number + 1}` : null];
+  const facts = [`call ${call.number + 1}`, call.effect, trace.turns.length > 1 ? `turn ${trace.turns[call.turn].number + 1}` : null];
   if (call.is_critical) facts.push("on the critical path");
   /** @type {HTMLElement[]} */
   const parts = [

@@ -77,7 +77,7 @@ fn check_open_content(dialect: &Dialect, text: &str, size: usize) -> usize {
     for chunk in chunks(text, size) {
         joined(whole.feed(chunk.as_bytes()), &mut expected);
         let open = advanced.open_content();
-        let taken = open.and_then(|open| Some((open, open.content_len(chunk.as_bytes())?)));
+        let taken = open.and_then(|open| Some((open, open.content_len(chunk)?)));
         if let Some((open, length)) = taken {
             let content = format!("{line_end}{}", &chunk[..length]);
             line_end = &chunk[length..];
@@ -107,6 +107,8 @@ fn most_chunks_of_a_call_are_known_to_be_content() {
     assert_eq!(check_open_content(&Dialect::block(), call, 4), 10);
     let emoji = "I look.\n🛠️[write]\nfn main() {\n    run(1, 2);\n}\n🛠️[/end]\nDone, and more.";
     assert_eq!(check_open_content(&Dialect::emoji(), emoji, 4), 12);
+    let other = "Ich höre.\n!!!GADGET_START:write\n!!!ARG:text\n天気は晴れ 😀 and Grüße\n!!!GADGET_END\nEnde, наконец.";
+    assert_eq!(check_open_content(&Dialect::block(), other, 4), 12);
     let bytes = ByteParser::new(&Dialect::block()).expect("the dialect works");
     let mut exact = bytes.without_fast_path();
     exact.feed(b"text").for_each(drop);

@@ -59,7 +59,7 @@ impl Schema {
         let root = reader.root();
         if !root.kinds().has(Kinds::OBJECT) {
             let message = format!(
-                "the arguments of a tool must be an object, but this is {}: write `\"type\": \"object\"`, or take a struct with named fields",
+                "the arguments of a tool must be an object with named fields, but this is {}: write `\"type\": \"object\"`",
                 root.in_words()
             );
             return Err(SpecError::new("/type", message));

@@ -1,0 +1,24 @@
+import { useModule } from "./core.js";
+import { PlaincallError } from "./errors.js";
+
+/** The type of the global `WebAssembly.Module`. */
+export type CompiledModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer Global } } } ? Global : any;
+
+/**
+ * Uses a compiled module instead of the one in the package, for runtimes that compile WebAssembly only ahead of time, and pages that
+ * compile it in the background. Call it before anything else of the package: `plaincall/parse.wasm` is the module of `plaincall/parse`, and
+ * `plaincall/gateway.wasm` that of all entries.
+ *
+ * ```ts
+ * init(await WebAssembly.compileStreaming(fetch("/gateway.wasm")));
+ * ```
+ *
+ * Throws a `PlaincallError` for anything but a module of this version.
+ */
+export function init(module: CompiledModule): void {
+  const found = Object.prototype.toString.call(module).slice("[object ".length, -1);
+  if (found !== "WebAssembly.Module") throw new PlaincallError(`expected a compiled WebAssembly.Module, found ${found}`);
+  const names = WebAssembly.Module.exports(module).map(({ name }) => name);
+  if (!names.includes("perform")) throw new PlaincallError("it is not a module of this package; compile `plaincall/gateway.wasm`");
+  useModule(module, names.includes("has_tools"));
+}
