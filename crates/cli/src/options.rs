@@ -19,7 +19,7 @@ mod session;
 mod tools;
 mod unclosed;
 
-pub(crate) use agent::{AgentOptions, absolute};
+pub(crate) use agent::AgentOptions;
 pub(crate) use color::Color;
 pub(crate) use dialect::{DialectOption, ReplyDialect, ReplyDialectOption, TaughtDialect};
 pub(crate) use files::FileOptions;

@@ -94,7 +94,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     (
         "probe",
         "--seed",
-        "set `extra = { seed = N }` in a table `[models.NAME]` of the configuration",
+        "set `extra` with a `seed` in a table `[models.NAME]` of the configuration",
     ),
     (
         "probe",

@@ -131,7 +131,7 @@ fn value(value: Option<impl Into<Value>>) -> Option<Value> {
 }
 
 /// Makes a path absolute, based on the working directory.
-pub(crate) fn absolute(path: &PathBuf) -> Value {
+fn absolute(path: &PathBuf) -> Value {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
     path.to_string_lossy().into_owned().into()
 }

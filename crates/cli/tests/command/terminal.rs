@@ -139,16 +139,15 @@ fn colours_can_be_forced() {
 
 #[test]
 fn json_on_a_terminal() {
-    for arguments in [["parse", "--format", "json"]] {
-        let (text, status) = shown(plaincall().args(arguments), TEXT);
-        assert_eq!(status, Some(0));
-        assert!(
-            text.starts_with(r#"{"syntax":"block","segments":[{"type":"text","#),
-            "{text}"
-        );
-        assert!(!text.contains('\u{1b}'));
-        assert_eq!(text.lines().count(), 1);
-    }
+    let arguments = ["parse", "--format", "json"];
+    let (text, status) = shown(plaincall().args(arguments), TEXT);
+    assert_eq!(status, Some(0));
+    assert!(
+        text.starts_with(r#"{"syntax":"block","segments":[{"type":"text","#),
+        "{text}"
+    );
+    assert!(!text.contains('\u{1b}'));
+    assert_eq!(text.lines().count(), 1);
 }
 
 #[test]

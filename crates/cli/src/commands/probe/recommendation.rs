@@ -455,6 +455,7 @@ mod tests {
                 grammar_client: None,
                 engine: None,
                 max_tokens: None,
+                seed: None,
             };
             let dialect = Model {
                 syntax: Some(Syntax::Emoji),

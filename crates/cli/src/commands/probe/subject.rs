@@ -44,7 +44,7 @@ pub(super) struct Subject {
     /// The most tokens of a reply.
     pub(super) max_tokens: Option<NonZeroU32>,
     /// The seed of the first repetition.
-    seed: Option<u64>,
+    pub(super) seed: Option<u64>,
 }
 
 impl Subject {
