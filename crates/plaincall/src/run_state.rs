@@ -408,7 +408,6 @@ impl RunState {
     }
 
     /// Returns the call with this index among the calls of replies.
-    /// Returns the call that is this one of those of replies.
     pub(crate) fn call_of(&self, place: usize) -> Option<CallIndex> {
         self.written.get(place).copied()
     }

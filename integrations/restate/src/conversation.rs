@@ -624,6 +624,7 @@ impl<'c> Invocation<'c> {
     fn end(mut self, text: Result<String, TerminalError>) -> Result<Json<Finished>, HandlerError> {
         let events = self.run.take_events();
         self.record.add(self.context, events, true);
+        self.record.join(self.context);
         self.close(|_| true);
         if self.asked > 0 {
             let key = self.context.key();

@@ -78,13 +78,31 @@ pub(crate) async fn joined(
     limit: usize,
 ) -> Result<Option<Vec<u8>>, TerminalError> {
     let mut lines = Vec::new();
+    // The number of the first line of each part, and its place.
+    let mut starts: Vec<(u64, usize)> = Vec::new();
     for part in parts {
-        lines.extend(part.await?.unwrap_or_default());
+        let part = part.await?.unwrap_or_default();
+        let Some(first) = first_number(&part) else {
+            continue;
+        };
+        // If parts were just joined, or a kill prevented that they were removed, a later part has their lines too.
+        while let Some((_, place)) = starts.pop_if(|(number, _)| *number >= first) {
+            lines.truncate(place);
+        }
+        starts.push((first, lines.len()));
+        lines.extend(part);
         if lines.len() > limit {
             return Ok(None);
         }
     }
     Ok(Some(lines))
+}
+
+/// Returns the number of the first of these lines.
+fn first_number(lines: &[u8]) -> Option<u64> {
+    let number = lines.strip_prefix(b"{\"n\":")?;
+    let number = number.split(|byte| *byte == b',').next()?;
+    std::str::from_utf8(number).ok()?.parse().ok()
 }
 
 /// Returns the lines of one part, or of the whole record.
@@ -94,9 +112,10 @@ pub(crate) async fn lines(
 ) -> Result<Vec<u8>, TerminalError> {
     let mut stored = Stored::of(&context.get_keys().await?);
     let count = stored.parts.len();
-    stored
-        .parts
-        .retain(|(part, _)| only.is_none_or(|only| only == *part));
+    if let Some(only) = only {
+        let parts = stored.parts.into_iter().skip(only as usize);
+        stored.parts = parts.take(1).collect();
+    }
     if only.is_some() && stored.parts.is_empty() {
         let problem = format!("there is no such part; the record has {count} parts so far");
         return Err(TerminalError::new_with_code(404, problem));
@@ -111,22 +130,29 @@ pub(crate) async fn lines(
     })
 }
 
-/// The lines that are not stored yet. What is stored is not written again, because the journal would have it twice.
+/// The lines that are not stored yet, and parts that are joined later: each line is written at most twice, because the journal of
+/// a reply has all that was written.
 pub(crate) struct Record {
     part: u32,
     encoder: LineEncoder,
     lines: Vec<u8>,
     events: u32,
+    /// The first of the parts that are joined later, and their lines.
+    first: u32,
+    stored: Vec<u8>,
 }
 
 impl Record {
     /// Continues a stored record of so many events.
     pub(crate) fn after(stored: &Stored, events: usize) -> Self {
+        let part = stored.parts.last().map_or(0, |(last, _)| last + 1);
         Self {
-            part: stored.parts.last().map_or(0, |(last, _)| last + 1),
+            part,
             encoder: LineEncoder::from_number(events as u64),
             lines: Vec::new(),
             events: 0,
+            first: part,
+            stored: Vec::new(),
         }
     }
 
@@ -146,9 +172,32 @@ impl Record {
 
     fn store(&mut self, context: &ObjectContext<'_>) {
         if self.events > 0 {
-            context.set(&format!("{PART}{}", self.part), take(&mut self.lines));
+            let lines = take(&mut self.lines);
+            self.stored.extend(&lines);
+            context.set(&key(self.part), lines);
             self.part += 1;
             self.events = 0;
+            if self.stored.len() >= BYTES {
+                self.join(context);
+            }
         }
     }
+
+    /// Joins the last parts, so that the record has few.
+    pub(crate) fn join(&mut self, context: &ObjectContext<'_>) {
+        let lines = take(&mut self.stored);
+        if self.part - self.first > 1 {
+            context.set(&key(self.part), lines);
+            // From the last one, so that a reader finds no gap.
+            for part in (self.first..self.part).rev() {
+                context.clear(&key(part));
+            }
+            self.part += 1;
+        }
+        self.first = self.part;
+    }
+}
+
+fn key(part: u32) -> String {
+    format!("{PART}{part}")
 }

@@ -59,13 +59,10 @@ impl Answer {
     /// # Errors
     /// Returns what is wrong with them.
     pub fn check(&self, tool: &Tool) -> Result<(), BoxError> {
-        match self {
-            Self::Edit { arguments } => {
-                SubmittedArguments::bind_edit(arguments, tool.spec()).map(drop)?;
-                Ok(())
-            }
-            _ => Ok(()),
+        if let Self::Edit { arguments } = self {
+            SubmittedArguments::bind_edit(arguments, tool.spec())?;
         }
+        Ok(())
     }
 
     /// Returns whether this answers [`Step::Recover`](super::Step::Recover), and not [`Step::Ask`](super::Step::Ask).

@@ -312,28 +312,19 @@ impl RunState {
     /// Returns what follows from the answer of a gate.
     fn answer_event(&self, call: CallIndex, decision: Result<Decision, BoxError>) -> RunEvent {
         let mut admission = self.admission(call, AdmittedBy::Gate);
-        let denied = match decision {
-            Ok(Decision::Allow) => None,
-            Ok(Decision::AllowBecause { reason }) => {
-                admission.reason = Some(reason.into());
-                None
-            }
-            Ok(Decision::Always) => {
-                admission.always = true;
-                None
-            }
+        match decision {
+            Ok(Decision::Allow) => {}
+            Ok(Decision::AllowBecause { reason }) => admission.reason = Some(reason.into()),
+            Ok(Decision::Always) => admission.always = true,
             // They are bound and checked when the call is admitted.
-            Ok(Decision::Edit { arguments }) => {
-                admission.arguments = Some((&arguments).into());
-                None
+            Ok(Decision::Edit { arguments }) => admission.arguments = Some((&arguments).into()),
+            Ok(Decision::Deny { reason }) => return self.denied(call, reason),
+            Err(error) => {
+                let reason = CallFailure::Approval(&error.to_string()).to_string();
+                return self.denied(call, reason);
             }
-            Ok(Decision::Deny { reason }) => Some(reason),
-            Err(error) => Some(CallFailure::Approval(&error.to_string()).to_string()),
-        };
-        match denied {
-            Some(reason) => self.denied(call, reason),
-            None => RunEvent::Admitted(admission),
         }
+        RunEvent::Admitted(admission)
     }
 
     fn admission(&self, call: CallIndex, by: AdmittedBy) -> Admission {
