@@ -35,7 +35,6 @@ mod tools;
 mod wasm;
 mod workspace;
 
-use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use repository_lints::words;

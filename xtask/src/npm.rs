@@ -1,12 +1,11 @@
 //! The npm package: builds its JavaScript, and tests it with its WebAssembly modules.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::pool::Job;
 use crate::step::{copy, skipped, step};
-use crate::workspace::{at, cargo, command, root, target};
+use crate::workspace::{command, root};
 use crate::{browser, node, suites, wasm};
 
 pub(crate) const PACKAGE: &str = "npm package";

@@ -96,6 +96,7 @@ pub fn bind_arguments(
 }
 
 /// A call as it was written.
+#[derive(Clone, Copy)]
 pub enum Written<'c> {
     Block(&'c Arguments),
     Emoji(EmojiParts<'c>),

@@ -91,8 +91,11 @@ pub(crate) fn with(run: impl FnOnce(&mut State, &[u8]) -> Result<(), Error>) -> 
         });
         let [low, high, _, others] = open.map_or([0; 4], |open| open.first_bytes);
         let half = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or_default();
-        let [a, b, c, d, e, f] = [low, low >> 32, high, high >> 32, others, others >> 32].map(half);
-        OUTPUT.set([start, length, kind, a, b, c, d, e, f]);
+        let mut output = [start, length, kind, 0, 0, 0, 0, 0, 0];
+        for (slot, bits) in output[3..].chunks_exact_mut(2).zip([low, high, others]) {
+            slot.copy_from_slice(&[half(bits), half(bits >> 32)]);
+        }
+        OUTPUT.set(output);
         u32::from(result.is_err())
     })
 }
