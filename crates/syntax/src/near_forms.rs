@@ -193,11 +193,8 @@ pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
 fn behind_misdecoded(rest: &str) -> Option<&str> {
     let behind = MISDECODED.iter().find_map(|it| rest.strip_prefix(it))?;
     let near = behind.get(..floor_char_boundary(behind, MISDECODED_REST))?;
-    let (sign, _) = near.split_once('[')?;
-    let is_sign = |c: char| !c.is_ascii() || c == ' ';
-    behind
-        .get(sign.len()..)
-        .filter(|_| sign.chars().all(is_sign))
+    let rest = near.trim_start_matches(|c: char| !c.is_ascii() || c == ' ');
+    behind.get(near.len() - rest.len()..)
 }
 
 /// Returns the tags of other formats at any position.
