@@ -157,6 +157,7 @@ test("the chosen tab moves no other", () => withPage({}, async (page) => {
 
 test("an empty page", () => withPage({}, async (page) => {
   await inspect(page, "");
+  await mode(page, "empty");
   assert.deepEqual(await tabs(page), ["Input"]);
   assert.deepEqual(await violations(page), []);
   await page.click("#example");

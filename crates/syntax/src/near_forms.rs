@@ -162,9 +162,6 @@ const MISDECODED: &[&str] = &[
     "\u{C3}\u{B0}\u{C2}\u{178}\u{C2}\u{203A}",      // Latin-1, then Windows-1252
 ];
 
-/// The maximum length of its rest, in bytes.
-const MISDECODED_REST: usize = 32;
-
 /// Returns the length and role of a marker with another emoji at the front.
 pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
     let sign = rest.chars().next()?;
@@ -192,12 +189,9 @@ pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
 /// Returns what follows the tool sign in a wrong encoding.
 fn behind_misdecoded(rest: &str) -> Option<&str> {
     let behind = MISDECODED.iter().find_map(|it| rest.strip_prefix(it))?;
-    let near = behind.get(..floor_char_boundary(behind, MISDECODED_REST))?;
-    let (sign, _) = near.split_once('[')?;
-    let is_sign = |c: char| !c.is_ascii() || c == ' ';
-    behind
-        .get(sign.len()..)
-        .filter(|_| sign.chars().all(is_sign))
+    let near = behind.get(..floor_char_boundary(behind, 32))?;
+    let rest = near.trim_start_matches(|c: char| !c.is_ascii() || c == ' ');
+    behind.get(near.len() - rest.len()..)
 }
 
 /// Returns the tags of other formats at any position.
