@@ -1,6 +1,6 @@
 //! The npm package: builds its JavaScript, and tests it with its WebAssembly modules.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::pool::Job;
