@@ -1,7 +1,7 @@
 //! Measures what grows with what: `cargo run --release -p plaincall-bench --bin scale -- [PLAINCALL]`.
 //!
 //! Prints one line for each of parser, run, agent and table, and one for the gateway if the program `plaincall` is given:
-//! costs for sizes over three orders of magnitude. `docs/scale.md` explains them.
+//! costs for sizes over three orders of magnitude. `bench/scale.md` explains them.
 
 use std::fmt::Write as _;
 use std::fs;
