@@ -37,7 +37,6 @@ use crate::key::{CallIds, Secret};
 use crate::reply::calls::Before;
 use crate::reply::holding_sink::HoldingSink;
 use crate::reply::native::Native;
-pub(crate) use crate::reply::native_calls::OLD_CALL;
 use crate::reply::open_call::Opened;
 use crate::reply::plan::{ReplyMode, ReplyPlan};
 use crate::reply::repair_reason::{as_text, only_reasoning, without_call};

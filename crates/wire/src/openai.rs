@@ -33,3 +33,6 @@ pub use response::{ChatCompletion, Choice, Usage};
 pub use tools::{
     AllowedTools, Choose, FunctionDefinition, NamedTool, Tool, ToolChoice, ToolChoiceObject,
 };
+
+/// The field of a message with a call in its old form, which the types here keep as an unknown field.
+pub const OLD_CALL: &str = "function_call";

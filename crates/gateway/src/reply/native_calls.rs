@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use plaincall_wire::Json;
-use plaincall_wire::openai::{CallArguments, CalledFunction, ChunkChoice, ToolCall};
+use plaincall_wire::openai::{CallArguments, CalledFunction, ChunkChoice, OLD_CALL, ToolCall};
 use serde_json::Value;
 
 use crate::api::encoder::ResponseSink;
@@ -16,8 +16,6 @@ use crate::tools::OfferedTools;
 const PREFIXES: [&str; 3] = ["functions.", "default_api.", "default_api:"];
 /// The beginning of a template's token after the name of a tool.
 const TOKEN: &str = "<|";
-/// The field of a call in its old form.
-pub(crate) const OLD_CALL: &str = "function_call";
 /// The longest arguments that are kept for a comparison with a call that arrives as text, in bytes.
 const MAX_KEPT: usize = 1 << 20;
 

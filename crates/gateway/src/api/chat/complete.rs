@@ -2,12 +2,11 @@
 
 use plaincall_wire::Json;
 use plaincall_wire::openai::{
-    CallArguments, ChatCompletion, Choice, Content, ReasoningField, ToolCall, Usage,
+    CallArguments, ChatCompletion, Choice, Content, OLD_CALL, ReasoningField, ToolCall, Usage,
 };
 
 use crate::api::encoder::{Encoder, ResponseSink};
 use crate::error::GatewayError;
-use crate::reply::OLD_CALL;
 
 /// Collects a reply into one response.
 #[derive(Debug, Default)]
