@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import re
@@ -330,7 +331,15 @@ def test_one_chunk_becomes_batches_of_bounded_size() -> None:
 )
 def test_ctrl_c_ends_a_long_table(read: Any) -> None:
     data = pyarrow.table(pc.table(pyarrow.table({"text": [CALL] * 1000}), tool_calls=True))
-    check_interrupt(lambda size: read(pyarrow.concat_tables([data] * size).combine_chunks()))
+    check_interrupt(lambda size: functools.partial(read, pyarrow.concat_tables([data] * size).combine_chunks()))
+
+
+def test_ctrl_c_ends_the_counting_of_one_chunk() -> None:
+    call = {"may_run": True, "codes": ["duplicate_argument"]}
+    data = pyarrow.table({"calls": [[call] * 10] * 10_000})
+    check_interrupt(
+        lambda size: functools.partial(pc.error_rates, pyarrow.concat_tables([data] * size).combine_chunks())
+    )
 
 
 def test_columns_of_polars_without_values() -> None:

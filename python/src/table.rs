@@ -23,6 +23,9 @@ use crate::nulls::WithNulls;
 use crate::settings::stop_from;
 use crate::toolbox::ToolSet;
 
+/// After so many rows of a batch, a signal such as Ctrl-C can stop the counting.
+const COUNTED: usize = 1 << 16;
+
 /// A table that is made while it is read, in batches of at most 8,192 rows. It implements Arrow's `PyCapsule` interface
 /// (`__arrow_c_stream__`).
 ///
@@ -87,7 +90,9 @@ impl Iterator for Arrays {
 
 /// Returns an error if a signal, such as Ctrl-C, stops the work.
 ///
-/// The library that reads gets a text only, so its exception is another one. Python raises `KeyboardInterrupt` after it.
+/// The library that reads gets a text only, so its exception is another one. Python raises `KeyboardInterrupt` at its next step: the
+/// next turn of a loop, or the next call of a function of Python. A native function that is called before it, such as
+/// `time.sleep`, ends first.
 fn not_interrupted() -> Result<(), ArrowError> {
     let stopped = Python::try_attach(|py| {
         let stopped = py.check_signals().err()?;
@@ -187,17 +192,12 @@ pub(crate) fn error_rates<'py>(
     let mut reader = reader(data)?;
     let rates = Rates::new(&reader.schema(), calls);
     let mut rates = rates.map_err(|error| column_error(&error, "calls"))?;
-    loop {
-        let mut count = || match reader.next() {
-            Some(batch) => rates.add(&batch?).map(|()| true),
-            None => Ok(false),
-        };
-        let counted = released(py, usize::MAX, || {
-            caught(&mut count).and_then(|counted| counted)
-        });
-        py.check_signals()?;
-        if !counted.map_err(stream_error)? {
-            break;
+    while let Some(batch) = stoppable(py, || reader.next().transpose())? {
+        let (mut at, rows) = (0, batch.num_rows());
+        // Also a batch without rows shows whether it has calls.
+        while at == 0 || at < rows {
+            stoppable(py, || rates.add(&batch.slice(at, COUNTED.min(rows - at))))?;
+            at += COUNTED;
         }
     }
     let made = rates.counts;
@@ -208,6 +208,16 @@ pub(crate) fn error_rates<'py>(
     counts.set_item("may_run", made.may_run)?;
     counts.set_item("codes", made.codes)?;
     Ok(counts)
+}
+
+/// Does a part of the work without the lock. A signal, such as Ctrl-C, is raised after it.
+fn stoppable<T: Send>(
+    py: Python<'_>,
+    part: impl FnOnce() -> Result<T, ArrowError> + Send,
+) -> PyResult<T> {
+    let done = released(py, usize::MAX, || caught(part).and_then(|done| done));
+    py.check_signals()?;
+    done.map_err(stream_error)
 }
 
 /// An error about the columns of a table, one of which this argument names.

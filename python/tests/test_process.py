@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import functools
 import gc
 import importlib.metadata
 import os
@@ -235,7 +236,7 @@ def test_ctrl_c_ends_a_long_parse() -> None:
     text = ("Some text.\n" * 100 + CALL) * 100
     tools = pc.Toolbox([{"name": "get_weather"}])
     for parse in (pc.parse, tools.parse):
-        check_interrupt(lambda size, parse=parse: parse(text * size))  # type: ignore[misc]
+        check_interrupt(lambda size, parse=parse: functools.partial(parse, text * size))  # type: ignore[misc]
 
 
 def run(code: str) -> str:

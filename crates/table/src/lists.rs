@@ -5,13 +5,24 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, ArrayRef, ListArray, StructArray};
+use arrow_buffer::ArrowNativeType as _;
 use arrow_schema::{ArrowError, DataType, Field};
 
 use crate::column::ColumnError;
 use crate::texts::Texts;
 
-/// Returns a column of lists in one representation.
+/// Returns a column of lists in one representation, with the items of these rows only: those of others would be converted with
+/// each slice of a table.
 pub(crate) fn list_column(name: &str, array: &ArrayRef) -> Result<ListArray, ArrowError> {
+    let (item, offsets, items, nulls) = as_list(name, array)?.into_parts();
+    let first = offsets.first().copied().unwrap_or_default();
+    let offsets = offsets.subtract(first);
+    let count = offsets.last().map_or(0, |count| count.as_usize());
+    let items = items.slice(first.as_usize(), count);
+    ListArray::try_new(item, offsets, items, nulls)
+}
+
+fn as_list(name: &str, array: &ArrayRef) -> Result<ListArray, ArrowError> {
     let item = match array.data_type() {
         DataType::List(_) => return Ok(array.as_list().clone()),
         DataType::LargeList(item)
