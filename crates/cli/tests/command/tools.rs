@@ -111,9 +111,9 @@ fn bytes_of_a_file() {
 /// The section on trying tools in `docs/writing-tools.md`, with its own files.
 #[test]
 fn as_documented() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/writing-tools.md");
-    let document = fs::read_to_string(path).unwrap();
-    let fences = |language: &str, from: &str| -> Vec<String> {
+    let fences = |page: &str, language: &str, from: &str| -> Vec<String> {
+        let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
+        let document = fs::read_to_string(path).unwrap();
         let (_, rest) = document.split_once(from).unwrap();
         let begin = format!("```{language}\n");
         let parts = rest.split(begin.as_str()).skip(1);
@@ -122,24 +122,22 @@ fn as_documented() {
             .collect()
     };
     let folder = tempfile::tempdir().unwrap();
+    let tools = &fences("writing-tools.md", "toml", "## A first tool")[0];
+    fs::write(folder.path().join("tools.toml"), tools).unwrap();
     let program = env!("CARGO_BIN_EXE_plaincall");
-    let servers =
-        fences("json", "## Tools for MCP")[0].replace("\"plaincall\"", &format!("\"{program}\""));
-    fs::write(
-        folder.path().join("tools.toml"),
-        &fences("toml", "## A first tool")[0],
-    )
-    .unwrap();
+    let servers = fences("mcp.md", "json", "## Offer your tools to MCP clients")[0]
+        .replace("\"plaincall\"", &format!("\"{program}\""))
+        .replace("/home/me/", "");
     fs::write(folder.path().join("servers.json"), servers).unwrap();
-    let consoles = fences("console", "# Writing");
-    assert_eq!(consoles.len(), 2);
-    for console in consoles {
-        let (line, expected) = console.split_once('\n').unwrap();
-        let words: Vec<&str> = line
-            .strip_prefix("$ plaincall ")
-            .unwrap()
-            .split(' ')
-            .collect();
+
+    let [console] = &fences("writing-tools.md", "console", "# Writing")[..] else {
+        panic!("one example of a console is expected");
+    };
+    let (line, expected) = console.split_once('\n').unwrap();
+    let direct = line.strip_prefix("$ plaincall ").unwrap();
+    let over_mcp = direct.replace("--tools tools.toml", "--mcp servers.json --yes");
+    for line in [direct, &over_mcp] {
+        let words: Vec<&str> = line.split(' ').collect();
         let ran = run(folder.path(), &words, b"");
         assert_eq!(
             (ran.stdout(), ran.stderr()),

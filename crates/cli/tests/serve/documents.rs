@@ -61,7 +61,7 @@ fn the_examples_are_served() {
     let url = repeating();
     let document = document("serving.md");
     let examples = fences(&document, "toml");
-    assert!(examples.len() >= 6, "{}", examples.len());
+    assert!(examples.len() >= 5, "{}", examples.len());
     for (line, _, text) in &examples {
         check(&format!("serving.md:{line}"), text, &url);
     }
