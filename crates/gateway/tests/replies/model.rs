@@ -49,7 +49,7 @@ pub(crate) fn tools() -> Value {
 pub(crate) fn calls_in_formats() -> Vec<(String, String)> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../call/tests/rescue/formats.txt"
+        "/../reply/tests/rescue/formats.txt"
     );
     let text = std::fs::read_to_string(path).unwrap();
     let parts = text.split("\n==== ").skip(1).map(|part| {
