@@ -162,7 +162,7 @@ async def _denied(approve: Approve, call: Call, asking: asyncio.Lock) -> Denied 
             if error is not None:
                 raise error
     except (Exception, SystemExit) as error:
-        _LOG.warning("`approve` failed for the call `%s` of `%s`", call.id, call.name, exc_info=error)
+        _LOG.warning("`approve` failed for the call %r of `%s`", call.id, call.name, exc_info=error)
         return Plan.failure("approval", type(error).__name__), error
     if decision is True:
         return None
@@ -221,7 +221,7 @@ def _raised(call: Call, error: Exception | SystemExit) -> Result:
 
 
 def _logged(call: Call, error: Exception | SystemExit) -> Exception | SystemExit:
-    _LOG.warning("the tool `%s` failed in the call `%s`", call.name, call.id, exc_info=error)
+    _LOG.warning("the tool `%s` failed in the call %r", call.name, call.id, exc_info=error)
     return error
 
 

@@ -242,7 +242,7 @@ async def test_exceptions_are_kept_and_logged(caplog: pytest.LogCaptureFixture) 
     results = await pc.execute(tools, tools.parse(text).calls)
     assert [type(one.exception) for one in results] == [KeyError, KeyError, LookupError, type(None)]
     assert [record.levelname for record in caplog.records] == ["WARNING"] * 3
-    assert {record.message for record in caplog.records} >= {"the tool `fail` failed in the call `a`"}
+    assert {record.message for record in caplog.records} >= {"the tool `fail` failed in the call 'a'"}
     assert caplog.text.count("Traceback") >= 3 and "KeyError: 'x'" in caplog.text and "in fail_later" in caplog.text
     assert results[0] == pc.Result("a", "fail", error="KeyError: 'x'", status="error") and "exception" not in repr(
         results[0]
@@ -252,7 +252,7 @@ async def test_exceptions_are_kept_and_logged(caplog: pytest.LogCaptureFixture) 
     caplog.clear()
     [result] = await pc.execute(tools, tools.parse(call("odd", "o")).calls, approve=True)  # type: ignore[arg-type]
     assert result.status == "rejected" and isinstance(result.exception, TypeError)
-    assert "`approve` failed for the call `o` of `odd`" in caplog.text and "callable" in caplog.text
+    assert "`approve` failed for the call 'o' of `odd`" in caplog.text and "callable" in caplog.text
 
 
 async def test_arguments_that_pydantic_rejects() -> None:

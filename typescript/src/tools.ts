@@ -285,7 +285,8 @@ export class Toolbox<Tools extends ToolCollection = any> implements Disposable {
   /** Reads a complete reply, and validates its calls. Invalid calls are data: only a text with more than 10,000 calls is an error. */
   parse(text: Chunk, { stop = "broken" }: { stop?: Stop | undefined } = {}): ParsedDocument<CallOf<Tools>> {
     const document = toDocument(this.#perform("parse", { stop }, checkChunk(text)));
-    for (const call of document.calls) this.own.add(call);
+    // What runs is what was validated: nothing can change a call afterwards.
+    for (const call of document.calls) this.own.add(Object.freeze(call));
     return document as ParsedDocument<CallOf<Tools>>;
   }
 
@@ -385,7 +386,7 @@ export class Reader<Tools = any> implements Disposable {
   private constructor(core: Core, object: number, own: WeakSet<object>) {
     [this.#core, this.#object] = [core, object];
     this.#toCall = (json) => {
-      const call = toCall(json);
+      const call = Object.freeze(toCall(json));
       own.add(call);
       return call;
     };

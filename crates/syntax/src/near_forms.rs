@@ -160,6 +160,7 @@ const MISDECODED: &[&str] = &[
     "\u{C3}\u{B0}\u{C5}\u{B8}\u{E2}\u{20AC}\u{BA}", // Windows-1252, twice
     "\u{C3}\u{B0}\u{C2}\u{9F}\u{C2}\u{9B}",         // Latin-1, twice
     "\u{C3}\u{B0}\u{C2}\u{178}\u{C2}\u{203A}",      // Latin-1, then Windows-1252
+    "\u{C3}\u{B0}\u{C5}\u{B8}\u{E2}\u{80}\u{BA}",   // Windows-1252, then Latin-1
 ];
 
 /// Returns the length and role of a marker with another emoji at the front.

@@ -173,6 +173,10 @@ impl Record {
     fn store(&mut self, context: &ObjectContext<'_>) {
         if self.events > 0 {
             let lines = take(&mut self.lines);
+            // The server and its clients take values up to a length, which one event may nearly have.
+            if self.stored.len() + lines.len() > 2 * BYTES {
+                self.join(context);
+            }
             self.stored.extend(&lines);
             context.set(&key(self.part), lines);
             self.part += 1;

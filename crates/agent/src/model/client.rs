@@ -124,6 +124,13 @@ impl Client {
         found.map(|(_, value)| value)
     }
 
+    /// Returns whether stop sequences are set. Some servers have further fields that begin with `stop`.
+    pub(super) fn stops_anywhere(&self) -> bool {
+        let is_given = |value: &Json<'_>| !matches!(value.text(), "null" | "[]" | "\"\"");
+        let mut fields = self.fields.iter();
+        fields.any(|(name, value)| name.starts_with("stop") && is_given(value))
+    }
+
     /// Appends the fields to a request.
     pub(super) fn put_fields<'r>(&'r self, request: &mut Unknown<'r>) {
         for (name, value) in self.fields.iter().filter(|(_, value)| !value.is_null()) {

@@ -161,7 +161,7 @@ impl<'r> Answer<'r> {
     fn new(client: &Client, reader: ResponseReader<'r>) -> Self {
         Self {
             reader,
-            stops_anywhere: client.field("stop").is_some_and(|stop| !stop.is_null()),
+            stops_anywhere: client.stops_anywhere(),
             has_choice: false,
         }
     }

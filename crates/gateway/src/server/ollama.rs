@@ -1,9 +1,11 @@
 //! The models in the format of Ollama's API (`spec/gateway.md` 13).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::{HeaderMap, Request};
 use plaincall_wire::openai::Model;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::GatewayError;
@@ -66,14 +68,29 @@ fn details(owner: &str) -> Value {
         "parameter_size": "", "quantization_level": ""})
 }
 
+/// The longest body that names a model, in bytes.
+const LONGEST_SHOW: usize = 64 * 1024;
+
+#[derive(Deserialize)]
+struct ShowRequest<'r> {
+    #[serde(borrow)]
+    model: Option<Cow<'r, str>>,
+    /// The name of the model, from older clients.
+    #[serde(borrow)]
+    name: Option<Cow<'r, str>>,
+}
+
 async fn shown(shared: &Shared, body: &[u8], headers: &HeaderMap) -> Result<Value, GatewayError> {
-    let request: Value = serde_json::from_slice(body).map_err(|error| {
+    if body.len() > LONGEST_SHOW {
+        let message = format!("the request body is longer than {LONGEST_SHOW} bytes");
+        return Err(GatewayError::invalid_request(message, None).status(413));
+    }
+    let request: ShowRequest<'_> = serde_json::from_slice(body).map_err(|error| {
         let message = format!("the request body cannot be parsed: {error}");
         GatewayError::invalid_request(message, None)
     })?;
-    // Older clients have another name for it.
-    let model = request.get("model").or_else(|| request.get("name"));
-    let model = model.and_then(Value::as_str).unwrap_or_default();
+    let model = request.model.or(request.name);
+    let model = model.as_deref().unwrap_or_default();
     let list = models::list(shared, headers).await?;
     let mut models = list.data.iter().flatten();
     let found = models.find(|known| known.id.as_deref() == Some(model));

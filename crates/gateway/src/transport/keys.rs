@@ -55,7 +55,9 @@ impl<'de> Visitor<'de> for KeysVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
         let (mut keys, mut known) = (Keys::default(), Map::new());
-        while let Some(key) = map.next_key::<String>()? {
+        while let Some(mut key) = map.next_key::<String>()? {
+            // Servers in Go read keys in any case.
+            key.make_ascii_lowercase();
             if matches!(&*key, "tools" | "functions") {
                 let list: Value = map.next_value()?;
                 let mut list = list.as_array().into_iter().flatten();

@@ -4,9 +4,10 @@
 /// `function_call`, ignoring case. Clients reject other reasons or treat them as a normal end, so unknown
 /// reasons become `length`: the reply may be incomplete.
 pub fn api_finish_reason(reason: &str) -> &'static str {
-    match reason.to_ascii_lowercase().as_str() {
+    match reason.to_ascii_lowercase().replace('-', "_").as_str() {
         // The API treats a stop sequence as a normal end, but it may be in the middle of a call.
-        "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "stop_token" => "stop",
+        "stop" | "eos" | "eos_token" | "end_turn" | "complete" | "completed" | "stop_sequence"
+        | "stop_token" => "stop",
         "tool_calls" | "tool_call" | "tool_use" => "tool_calls",
         "function_call" => "function_call",
         "content_filter" | "refusal" | "safety" | "recitation" | "sensitive" | "blocklist"

@@ -184,6 +184,9 @@ impl Encoder for OllamaEncoder {
 
     fn error(&mut self, error: &GatewayError) {
         if self.notes.is_streamed {
+            if self.has_begun {
+                self.flush();
+            }
             encode_line(&error_object(error), &mut self.bytes);
         }
     }

@@ -107,6 +107,9 @@ fn response_format(format: Json<'_>) -> Result<Option<ResponseFormat<'_>>, Gatew
     }))
 }
 
+/// How many calls wait for their results: the last ones. So the work for each result is bounded.
+const MOST_OPEN: usize = 1024;
+
 /// The messages of the chat completions request.
 #[derive(Default)]
 struct Conversation<'r> {
@@ -127,6 +130,9 @@ impl<'r> Conversation<'r> {
             ..openai::Message::default()
         };
         let mut calls = given.tool_calls.unwrap_or_default();
+        if !matches!(&*role, "assistant" | "tool") {
+            self.open.clear();
+        }
         if !calls.is_empty() {
             let last = self.messages.last();
             if last.is_some_and(|last| last.role() != "assistant") {
@@ -155,6 +161,9 @@ impl<'r> Conversation<'r> {
                 });
             }
             self.open.push_back((call.name().to_owned(), id));
+            if self.open.len() > MOST_OPEN {
+                self.open.pop_front();
+            }
         }
         message.tool_calls = Some(calls).filter(|calls| !calls.is_empty());
         if &*role == "tool" {
