@@ -16,7 +16,7 @@ fn is_optional(tool: &ToolSpec, key: &str) -> bool {
     tool.get(key).is_some_and(|one| !one.required)
 }
 
-/// Returns the arguments without those that are absent ([`is_absent`]).
+/// Returns the arguments without the members that mean that their parameter is absent.
 pub fn given<'o>(object: &'o Map<String, Value>, tool: &ToolSpec) -> Cow<'o, Map<String, Value>> {
     if !object.values().any(Value::is_null) {
         return Cow::Borrowed(object);
