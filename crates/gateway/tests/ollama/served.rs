@@ -123,7 +123,7 @@ async fn models() {
         (json!({"model": "m:7b"}), 200),
         (json!({"name": "m:7b"}), 200),
         (json!({"model": "other"}), 404),
-        (json!(7), 404),
+        (json!(7), 400),
     ] {
         let response = post(&gateway, "/api/show", &body).await;
         assert_eq!(response.status(), status, "{body}");
