@@ -15,7 +15,9 @@ use plaincall_prompt::tool_entry;
 use plaincall_reply::Untrusted;
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;
-use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
+use plaincall_wire::openai::{
+    ChatCompletionRequest, Content, ContentPart, Message, OLD_CALL, sets_stop_sequences,
+};
 
 use crate::counts::Counts;
 use crate::error::GatewayError;
@@ -136,11 +138,7 @@ pub fn translate<'r>(
         one_call,
         arguments,
         repair_rounds: settings.repair_rounds,
-        // Some servers have further keys that begin with `stop`.
-        stops_anywhere: request
-            .unknown
-            .iter()
-            .any(|(name, value)| name.starts_with("stop") && is_given(value)),
+        stops_anywhere: sets_stop_sequences(request.unknown.iter()),
         includes_usage: request.includes_usage(),
         mode: if is_plain {
             ReplyMode::Text
@@ -171,12 +169,12 @@ fn argument_mode(
 
 /// Rejects the predecessors of tools.
 fn reject_old_fields(request: &ChatCompletionRequest<'_>) -> Result<(), GatewayError> {
-    if request.unknown.get("functions").is_some_and(is_given) {
+    if request.unknown.get("functions").is_some_and(Json::is_given) {
         let message = "`functions` is not supported; use `tools`";
         return Err(GatewayError::invalid_request(message, Some("functions")));
     }
     let is_old = |message: &Message<'_>| {
-        let call = message.unknown.get("function_call");
+        let call = message.unknown.get(OLD_CALL);
         message.role() == "function" || call.is_some_and(|call| !call.is_null())
     };
     if let Some(index) = request.messages.iter().position(is_old) {
@@ -185,11 +183,6 @@ fn reject_old_fields(request: &ChatCompletionRequest<'_>) -> Result<(), GatewayE
         return Err(GatewayError::invalid_request(message, Some(&param)));
     }
     Ok(())
-}
-
-/// Returns whether a field has a value.
-fn is_given(json: &Json<'_>) -> bool {
-    !matches!(json.text(), "null" | "[]" | "\"\"")
 }
 
 /// Plans a reply whose text is sent as it is: that to a request without tools and without calls, for APIs other than the model

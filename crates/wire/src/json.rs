@@ -52,6 +52,11 @@ impl<'a> Json<'a> {
         self.text() == "null"
     }
 
+    /// Returns whether the value is more than `null`, an empty list or an empty string.
+    pub fn is_given(&self) -> bool {
+        !matches!(self.text(), "null" | "[]" | "\"\"")
+    }
+
     /// Converts it to an owned value.
     pub fn into_owned(self) -> Json<'static> {
         Json(Cow::Owned(self.0.into_owned()))

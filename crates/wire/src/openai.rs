@@ -24,7 +24,7 @@ pub use chunk::{ChatCompletionChunk, ChunkChoice, Delta};
 pub use chunk_writer::{ChunkHead, ChunkWriter, ReasoningField, done_event, error_event};
 pub use content::{Content, ContentPart};
 pub use error::{ErrorBody, ErrorObject, read_error};
-pub use finish::api_finish_reason;
+pub use finish::{api_finish_reason, sets_stop_sequences};
 pub use message::{CallArguments, CalledFunction, Message, ToolCall};
 pub use models::{Model, ModelList, ModelRequest};
 pub use repeated_chunk::RepeatedChunk;

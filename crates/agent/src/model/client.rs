@@ -124,11 +124,11 @@ impl Client {
         found.map(|(_, value)| value)
     }
 
-    /// Returns whether stop sequences are set. Some servers have further fields that begin with `stop`.
-    pub(super) fn stops_anywhere(&self) -> bool {
-        let is_given = |value: &Json<'_>| !matches!(value.text(), "null" | "[]" | "\"\"");
-        let mut fields = self.fields.iter();
-        fields.any(|(name, value)| name.starts_with("stop") && is_given(value))
+    /// Returns the fields, in their order.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &Json<'static>)> {
+        self.fields
+            .iter()
+            .map(|(name, value)| (name.as_str(), value))
     }
 
     /// Appends the fields to a request.

@@ -8,6 +8,7 @@ use plaincall_wire::Json;
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Content, FunctionDefinition,
     Message as WireMessage, StreamOptions, Tool as WireTool, ToolCall, Usage as WireUsage,
+    sets_stop_sequences,
 };
 use plaincall_wire::paths;
 use plaincall_wire::sse::Event;
@@ -161,7 +162,7 @@ impl<'r> Answer<'r> {
     fn new(client: &Client, reader: ResponseReader<'r>) -> Self {
         Self {
             reader,
-            stops_anywhere: client.stops_anywhere(),
+            stops_anywhere: sets_stop_sequences(client.fields()),
             has_choice: false,
         }
     }

@@ -1,4 +1,6 @@
-//! Finish reasons, as named by many servers.
+//! Finish reasons, as named by many servers, and whether a request makes them ambiguous.
+
+use crate::json::Json;
 
 /// Maps a finish reason to one of the API: `stop`, `length`, `tool_calls`, `content_filter` or
 /// `function_call`, ignoring case. Clients reject other reasons or treat them as a normal end, so unknown
@@ -14,4 +16,13 @@ pub fn api_finish_reason(reason: &str) -> &'static str {
         | "prohibited_content" | "spii" => "content_filter",
         _ => "length",
     }
+}
+
+/// Returns whether a request with these fields sets stop sequences: then a natural end may be in the middle of a call. Some servers
+/// have further fields that begin with `stop`.
+pub fn sets_stop_sequences<'f, 'j: 'f>(
+    fields: impl IntoIterator<Item = (&'f str, &'f Json<'j>)>,
+) -> bool {
+    let mut fields = fields.into_iter();
+    fields.any(|(name, value)| name.starts_with("stop") && value.is_given())
 }
