@@ -58,9 +58,6 @@ pub(super) fn spelled(
     keep: Keep,
     keeper: &Keeper,
 ) -> Spelled {
-    if keep == Keep::Nothing {
-        return blank(tool);
-    }
     let reader = tool.schema().reader();
     let written = written(tool, call);
     let root = reader.narrow(reader.root(), &written, ROOT);

@@ -35,9 +35,6 @@ pub(super) fn spelled(
     keep: Keep,
     keeper: &Keeper,
 ) -> Spelled {
-    if keep == Keep::Nothing {
-        return blank(tool);
-    }
     let problems = bind(tool, call).err().unwrap_or_default();
     let broken = by_key(pointers_of(&problems)).into_iter();
     let broken = broken.map(|(key, pointers)| {

@@ -32,9 +32,10 @@ impl Example {
         let keeper = Keeper::new(dialect, &own)?;
         let header = HeaderParts::of(call, wrong)?;
         let attempt = |keep: Keep| {
-            let spelled = match call.syntax {
-                Syntax::Block => block_example::spelled(tool, call, wrong, keep, &keeper),
-                Syntax::Emoji => emoji_example::spelled(tool, call, wrong, keep, &keeper),
+            let spelled = match (keep, call.syntax) {
+                (Keep::Nothing, syntax) => blank(tool, syntax),
+                (_, Syntax::Block) => block_example::spelled(tool, call, wrong, keep, &keeper),
+                (_, Syntax::Emoji) => emoji_example::spelled(tool, call, wrong, keep, &keeper),
             };
             let text = rendered(tool, &header, &spelled, &own, &keeper)?;
             Some((spelled, text))
@@ -53,10 +54,7 @@ impl Example {
     pub(super) fn blank(tool: &ToolSpec, syntax: Syntax, dialect: &Dialect) -> Option<Self> {
         let own = dialect.for_syntax(syntax);
         let keeper = Keeper::new(dialect, &own)?;
-        let spelled = match syntax {
-            Syntax::Block => block_example::blank(tool),
-            Syntax::Emoji => emoji_example::blank(tool),
-        };
+        let spelled = blank(tool, syntax);
         let text = rendered(tool, &HeaderParts::default(), &spelled, &own, &keeper)?;
         Some(Self::from(&spelled, text))
     }
@@ -67,6 +65,14 @@ impl Example {
             has_placeholders: !spelled.placeholders.is_empty(),
             omitted: spelled.omitted,
         }
+    }
+}
+
+/// Spells a call that has only placeholders.
+fn blank(tool: &ToolSpec, syntax: Syntax) -> Spelled {
+    match syntax {
+        Syntax::Block => block_example::blank(tool),
+        Syntax::Emoji => emoji_example::blank(tool),
     }
 }
 
