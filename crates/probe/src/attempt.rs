@@ -23,6 +23,8 @@ pub(crate) const CALLS: u32 = 40;
 pub(crate) const REPAIRS: u32 = 3;
 pub(crate) const SAME_FAILURE: u32 = 3;
 
+/// The beginning of reasoning that the server does not separate.
+pub(crate) const THINK: &str = "<think>";
 /// The reason of an attempt that exceeded its time.
 pub const TIMED_OUT: &str = "timed out";
 
@@ -119,6 +121,15 @@ impl Attempt {
         } else {
             0
         }
+    }
+
+    /// Returns whether the model reasoned before a reply.
+    pub(crate) fn has_reasoning(&self) -> bool {
+        self.transcript.iter().any(|entry| match entry.author {
+            Author::Reasoning => true,
+            Author::Model => entry.text.trim_start().starts_with(THINK),
+            _ => false,
+        })
     }
 }
 

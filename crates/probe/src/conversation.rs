@@ -13,7 +13,7 @@ use plaincall_agent::{Finish, ModelError, Retries, Role, Usage};
 use serde_json::Value;
 
 use crate::arm::Arm;
-use crate::attempt::{CALLS, REPAIRS, REPLIES, SAME_FAILURE};
+use crate::attempt::{CALLS, REPAIRS, REPLIES, SAME_FAILURE, THINK};
 use crate::handbook;
 use crate::json_call::{Found, find_calls};
 use crate::json_prompt;
@@ -213,7 +213,7 @@ async fn reply(
         ));
     }
     // Reasoning at the beginning is not part of the reply.
-    if let Some(rest) = written.text.trim_start().strip_prefix("<think>")
+    if let Some(rest) = written.text.trim_start().strip_prefix(THINK)
         && let Some((_, rest)) = rest.split_once("</think>")
     {
         written.text = rest.to_owned();

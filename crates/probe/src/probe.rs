@@ -112,7 +112,8 @@ impl Probe {
     }
 
     /// Limits the time of the whole comparison. Tasks are then chosen by the measured time: of different kinds, without the
-    /// agent-sized prompt, each once and with every arm. A task that does not end with every arm does not count.
+    /// agent-sized prompt, each once and with every arm. A task that does not end with every arm does not count. Replies to easy tasks
+    /// are short, unless the model reasons.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
         self
@@ -150,6 +151,7 @@ impl Probe {
             done: Vec::new(),
             stopped: BTreeMap::new(),
             pace: Pace::default(),
+            is_brief: self.budget.is_some(),
             failures: 0,
             error: None,
             unavailable,
@@ -200,6 +202,8 @@ pub struct Probing {
     /// The arms that stopped early, and the level in which they did.
     stopped: BTreeMap<usize, u8>,
     pace: Pace,
+    /// Whether replies are short: within a budget, unless the model reasons.
+    is_brief: bool,
     /// How many attempts in a row failed because of the server.
     failures: u32,
     error: Option<ModelError>,
@@ -224,16 +228,10 @@ impl Probing {
                 self.start(slot);
             }
             let deadline = self.deadline;
-            let over = async {
-                match deadline {
-                    Some(deadline) => sleep_until(deadline).await,
-                    None => std::future::pending().await,
-                }
-            };
             let joined = tokio::select! {
                 biased;
                 joined = self.running.join_next() => joined,
-                () = over => {
+                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
                     self.stop_within_round();
                     return None;
                 }
@@ -242,6 +240,12 @@ impl Probing {
                 // The runtime shut down, or the attempt was aborted.
                 continue;
             };
+            if self.is_brief && attempt.has_reasoning() {
+                // Its limit was too low: again, with another one.
+                self.is_brief = false;
+                self.waiting.push_front(slot);
+                continue;
+            }
             self.note(slot, &attempt, error);
             self.done.push((slot, attempt.clone()));
             return Some(attempt);
@@ -257,7 +261,7 @@ impl Probing {
         let seed = seed.map(|seed| seed.wrapping_add(u64::from(slot.repetition - 1)));
         let (model, arm, task) = (Arc::clone(&self.probe.model), *arm, task.clone());
         let time = self.probe.time;
-        let limits = [self.probe.reply_tokens, task.reply_tokens()];
+        let limits = [self.probe.reply_tokens, task.reply_tokens(self.is_brief)];
         let requested = Requested {
             seed,
             max_tokens: limits.into_iter().flatten().min(),
@@ -326,11 +330,6 @@ impl Probing {
     pub fn is_complete(&self) -> bool {
         let is_idle = self.waiting.is_empty() && self.running.is_empty();
         is_idle && self.error.is_none() && !self.is_out_of_time
-    }
-
-    /// Returns whether the budget ended the comparison.
-    pub fn is_out_of_time(&self) -> bool {
-        self.is_out_of_time
     }
 
     /// Returns the error that stopped the comparison.

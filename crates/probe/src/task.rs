@@ -44,8 +44,8 @@ static EXAMPLE_FILE: LazyLock<ExampleFile> =
 
 /// The level of a file that names none: the forty hard tasks.
 const HARD: u8 = 6;
-/// The most tokens of a reply in the levels before and behind the hard tasks. They need a fraction of it, besides reasoning.
-const REPLY_TOKENS: [u32; 2] = [1_024, 4_096];
+/// The most tokens of a reply before the hard tasks, if it has to be short and in general, and behind them: a multiple of the need.
+const REPLY_TOKENS: [u32; 3] = [128, 1_024, 4_096];
 
 /// A task: a question, tools, a world, and the world as it must be afterwards.
 #[derive(Clone, Debug, PartialEq)]
@@ -220,9 +220,10 @@ impl Task {
     }
 
     /// The most tokens of a reply, so that one without an end does not take the time of all others.
-    pub(crate) fn reply_tokens(&self) -> Option<u32> {
-        let [before, behind] = REPLY_TOKENS;
+    pub(crate) fn reply_tokens(&self, is_brief: bool) -> Option<u32> {
+        let [brief, before, behind] = REPLY_TOKENS;
         match self.level.cmp(&HARD) {
+            Ordering::Less if is_brief => Some(brief),
             Ordering::Less => Some(before),
             Ordering::Equal => None,
             Ordering::Greater => Some(behind),

@@ -9,7 +9,7 @@ use plaincall_agent::model::{
 use plaincall_probe::{Arm, Probe, Reference, Verdict, tasks};
 use tokio::time::Instant;
 
-use crate::references::{hard, run};
+use crate::references::{hard, named, run};
 
 /// A model that only reads text.
 struct TextOnly(Reference);
@@ -130,6 +130,52 @@ async fn a_budget_holds_on_any_machine() {
                 .all(|attempt| !attempt.task.starts_with("agent-"))
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_without_an_end_does_not_use_up_a_budget() {
+    // 60 tokens in a second, as a small model on a laptop.
+    let endless = |reasons: bool| {
+        Scripted::with(move |_, request| {
+            let tokens = request.max_tokens.expect("a limit");
+            let reply = ScriptedReply::new().pause(Duration::from_secs(1) * tokens / 60);
+            let text = "The gauge shows the gauge. ".repeat(30);
+            if reasons {
+                reply.text(format!("<think>\n{text}"))
+            } else {
+                reply.text(text)
+            }
+        })
+    };
+    let quick = async |model| {
+        let reserve = named([
+            "json-examples",
+            "block-examples",
+            "emoji-examples",
+            "block-keyed",
+            "emoji-keyed",
+            "block-angle",
+        ]);
+        let probe = Probe::new(model).reserve(reserve);
+        let probe = probe.budget(Duration::from_secs(100));
+        run(probe.reply_tokens(Some(512))).await.report()
+    };
+    let model = endless(false);
+    // Four tasks with ten arms.
+    assert_eq!(quick(model.clone()).await.attempts.len(), 40);
+    let limits = |model: &Scripted| {
+        let requests = model.requests().into_iter();
+        requests
+            .map(|request| request.max_tokens)
+            .collect::<Vec<_>>()
+    };
+    assert!(limits(&model).iter().all(|limit| *limit == Some(128)));
+    let model = endless(true);
+    let report = quick(model.clone()).await;
+    let limits = limits(&model);
+    assert_eq!(limits[..3], [128, 512, 512].map(Some));
+    // The reply that was truncated in its reasoning does not count.
+    assert!(report.attempts.len() < limits.len());
 }
 
 #[tokio::test(start_paused = true)]

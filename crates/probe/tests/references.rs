@@ -21,6 +21,10 @@ fn share(report: &Report, arm: &str) -> (u32, u32) {
     (arm.correct, arm.attempts)
 }
 
+pub(crate) fn named<const COUNT: usize>(names: [&str; COUNT]) -> [Arm; COUNT] {
+    names.map(|name| Arm::named(name).expect("an arm"))
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_model_is_best_in_the_arm_that_it_was_made_for() {
     for (name, expected) in [
@@ -177,7 +181,7 @@ async fn the_agent_sized_prompt_has_24_tools_and_60_kilobytes() {
 #[tokio::test(start_paused = true)]
 async fn no_model_confuses_markers() {
     let model = Reference::named("block").expect("a model");
-    let arms = ["block-keyed", "block-angle"].map(|name| Arm::named(name).expect("an arm"));
+    let arms = named(["block-keyed", "block-angle"]);
     let easy = tasks().into_iter().take(4);
     let report = run(Probe::new(model).arms(arms).tasks(easy)).await.report();
     assert_eq!(report.verdict, Verdict::Nothing);
@@ -213,7 +217,6 @@ async fn arms_with_examples_help_a_model_that_solves_nothing() {
             _ => "I would do that.".into(),
         }
     });
-    let named = |names: [&str; 2]| names.map(|name| Arm::named(name).expect("an arm"));
     let probe = Probe::new(model.clone()).arms(named(["block", "emoji"]));
     let run_of = run(probe.reserve(named(["block-examples", "emoji-examples"]))).await;
     let report = run_of.report();

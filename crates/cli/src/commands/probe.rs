@@ -111,7 +111,7 @@ pub(crate) struct ProbeOptions {
     repeat: u32,
 
     /// Stop after at most 100 seconds. Runs as many tasks as fit, each once, and none with the agent-sized prompt. An attempt takes at
-    /// most 10 seconds, and a reply has at most 512 tokens.
+    /// most 10 seconds, and a reply has at most 512 tokens, in the easy levels 128 unless the model reasons.
     #[arg(long, conflicts_with_all = ["repeat", "record"])]
     quick: bool,
 

@@ -222,22 +222,12 @@ impl Probing {
         self.running.abort_all();
         self.waiting.clear();
         self.is_out_of_time = true;
-        let arms = self.arms();
-        let is_done = |task: usize| {
-            let mut arms = arms.iter();
-            arms.all(|arm| {
-                self.done
-                    .iter()
-                    .any(|(slot, _)| (slot.task, slot.arm) == (task, *arm))
-            })
-        };
-        let kept: Vec<usize> = self
-            .started
-            .iter()
-            .copied()
-            .filter(|task| is_done(*task))
-            .collect();
-        self.done
-            .retain(|(slot, _)| kept.contains(&slot.task) || self.stopped.contains_key(&slot.arm));
+        let done = self.done.iter().map(|(slot, _)| (slot.task, slot.arm));
+        let (done, arms): (BTreeSet<_>, _) = (done.collect(), self.arms());
+        let is_done = |task: usize| arms.iter().all(|arm| done.contains(&(task, *arm)));
+        self.done.retain(|(slot, _)| {
+            let is_kept = self.started.contains(&slot.task) && is_done(slot.task);
+            is_kept || self.stopped.contains_key(&slot.arm)
+        });
     }
 }
