@@ -7,26 +7,15 @@ use crate::event::{Part, Syntax, Termination};
 use crate::fence::Fences;
 use crate::floor_char_boundary;
 use crate::is_blank;
-use crate::machine::{Content, Machine, State, Step, Token, Wait};
+use crate::machine::{Content, LineClass, Machine, State, Step, Token, Wait};
 use crate::markers::{Found, Role};
+use crate::simple_line::HeaderParts;
 use crate::span::Span;
 
 /// A line end or marker that begins within the limit of a line ends within this many bytes.
 const LINE_WINDOW: usize = LINE_LIMIT + MARKER_LIMIT + 2;
 /// The maximum number of blanks between an end marker in mid-line and what must follow it.
 const BLANKS_AFTER_END: usize = 16;
-
-/// The content so far of the line between the header and the first argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LineClass {
-    /// Nothing yet: the first column.
-    Start,
-    Blank,
-    /// This many fence characters, fewer than three.
-    Fence(u8, usize),
-    FenceRest,
-    Other,
-}
 
 /// A header or pointer line, examined from its marker.
 enum Line {
@@ -45,15 +34,6 @@ enum Counts {
     More(Wait),
     Yes { mid_line: bool },
     No(Code),
-}
-
-/// The parts of a header line, in bytes from its marker.
-pub(crate) struct HeaderParts {
-    pub(crate) name: Part,
-    pub(crate) id: Part,
-    pub(crate) dependencies: Part,
-    pub(crate) extra_colon: bool,
-    pub(crate) unusual: bool,
 }
 
 impl Machine {

@@ -18,9 +18,9 @@
 //! [`fast_step`]: Machine::fast_step
 
 use crate::LINE_LIMIT;
-use crate::block::{LineClass, after_content, open_line_end, trimmed};
+use crate::block::{after_content, open_line_end, trimmed};
 use crate::event::{Event, Syntax};
-use crate::machine::{Content, Machine, State, Step, Token, Wait};
+use crate::machine::{Content, LineClass, Machine, State, Step, Token, Wait};
 use crate::markers::{Look, Role, Set, Until};
 use crate::parser::{Chunk, Parser, content_event};
 use crate::piece::{INLINE, Piece};

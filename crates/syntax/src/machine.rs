@@ -28,7 +28,6 @@
 
 use std::sync::Arc;
 
-use crate::block::LineClass;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dialect::{Dialect, DialectError};
 use crate::event::{Part, Syntax, Termination};
@@ -98,6 +97,18 @@ impl Wait {
             Until::Marker(index) => Self::Marker { at, index },
         }
     }
+}
+
+/// The content so far of the line between the header and the first argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineClass {
+    /// Nothing yet: the first column.
+    Start,
+    Blank,
+    /// This many fence characters, fewer than three.
+    Fence(u8, usize),
+    FenceRest,
+    Other,
 }
 
 #[derive(Clone, Copy, Debug)]

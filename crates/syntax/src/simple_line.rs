@@ -1,6 +1,5 @@
 //! Header and pointer lines in their simplest form, for the fast path.
 
-use crate::block::HeaderParts;
 use crate::event::Part;
 
 /// Returns whether an ASCII letter or digit or `_` is at this position.
@@ -46,6 +45,15 @@ pub(crate) fn in_line(byte: u8) -> InLine {
         .get(usize::from(byte))
         .copied()
         .unwrap_or(InLine::Unusual)
+}
+
+/// The parts of a header line, in bytes from its marker.
+pub(crate) struct HeaderParts {
+    pub(crate) name: Part,
+    pub(crate) id: Part,
+    pub(crate) dependencies: Part,
+    pub(crate) extra_colon: bool,
+    pub(crate) unusual: bool,
 }
 
 /// A header or pointer line in its simplest form. Positions are relative to the front of the window.

@@ -9,11 +9,9 @@ use plaincall_wire::openai::ErrorObject;
 use crate::error::GatewayError;
 use crate::key::Secret;
 use crate::server::config::GatewayConfig;
+use crate::server::forwarded_headers::API_KEY;
 use crate::server::key_limits::{KeyLimits, KeyPermit, KeyUse, Uses};
 use crate::server::origins::is_allowed;
-
-/// The header for the key in Anthropic's API.
-pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 pub(crate) struct Caller<'c> {
     /// The client's key. Empty if it sent none and none is required.

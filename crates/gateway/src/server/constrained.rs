@@ -1,11 +1,9 @@
 //! Requests with a grammar: which get one, and what happens if the model server rejects it (`spec/gateway.md` 12).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::HeaderMap;
 use plaincall_grammar::{Constrain, Engine, GrammarError};
-use plaincall_http::Rejections;
 use plaincall_wire::openai::{Model, constrained};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -15,61 +13,25 @@ use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::server::chat::prepare::without_blocking;
 use crate::server::report::RequestGuard;
-use crate::server::upstream::{Answer, Connection};
+use crate::server::upstream::{Answer, Connection, DetectedEngines};
 use crate::server::{Shared, models};
 
-/// How long a list of models without an engine counts: the server may be starting.
-const UNKNOWN: Duration = Duration::from_secs(30);
-
-/// The engines of a model server, and whether it rejected a grammar.
-#[derive(Debug, Default)]
-pub(super) struct GrammarSupport {
-    /// The lock is held while the list of models is requested, so that other requests wait for the same answer.
-    detected: tokio::sync::Mutex<Option<Detected>>,
-    /// The models whose grammars it rejected.
-    rejected: Rejections,
+/// Returns the engine of a model, which the server's list of models names. Requests the list once, and again after half a
+/// minute if it names no engine.
+async fn engine_of(
+    server: &Connection,
+    model: &str,
+    headers: &HeaderMap,
+) -> Result<Option<Engine>, GatewayError> {
+    let mut detected = server.grammars.detected.lock().await;
+    let detected = match detected.take().filter(DetectedEngines::is_current) {
+        Some(current) => detected.insert(current),
+        None => detected.insert(detect(server, headers).await),
+    };
+    detected.engine(model)
 }
 
-/// The list of models, which names the engines.
-#[derive(Debug)]
-struct Detected {
-    at: Instant,
-    /// The id and the owner of each model.
-    models: Result<Vec<(String, String)>, GatewayError>,
-}
-
-impl Detected {
-    fn is_current(&self) -> bool {
-        self.at.elapsed() < UNKNOWN || matches!(self.engine(""), Ok(Some(_)))
-    }
-
-    /// Returns the engine of a model; of no model, the first engine.
-    fn engine(&self, model: &str) -> Result<Option<Engine>, GatewayError> {
-        let models = self.models.as_ref().map_err(Clone::clone)?;
-        let owners = models.iter().map(|(id, owner)| (&**id, &**owner));
-        Ok(constrained::engine_of(owners, model))
-    }
-}
-
-impl GrammarSupport {
-    /// Returns the engine of a model, which the server's list of models names. Requests the list once, and again after half a
-    /// minute if it names no engine.
-    async fn engine(
-        &self,
-        server: &Connection,
-        model: &str,
-        headers: &HeaderMap,
-    ) -> Result<Option<Engine>, GatewayError> {
-        let mut detected = self.detected.lock().await;
-        let detected = match detected.take().filter(Detected::is_current) {
-            Some(current) => detected.insert(current),
-            None => detected.insert(detect(server, headers).await),
-        };
-        detected.engine(model)
-    }
-}
-
-async fn detect(server: &Connection, headers: &HeaderMap) -> Detected {
+async fn detect(server: &Connection, headers: &HeaderMap) -> DetectedEngines {
     let models = models::fetch(server, headers).await;
     let owned = |model: Model<'_>| {
         let (id, owner) = model.id_and_owner();
@@ -77,7 +39,7 @@ async fn detect(server: &Connection, headers: &HeaderMap) -> Detected {
     };
     let models = models.map(|models| models.into_iter().map(owned).collect());
     let at = Instant::now();
-    Detected { at, models }
+    DetectedEngines { at, models }
 }
 
 /// A request to a model server, possibly with a grammar.
@@ -117,12 +79,11 @@ impl ConstrainedRequest {
             Constrain::Never => return Ok(request),
             Constrain::For(engine) => engine,
             Constrain::Auto if support.rejected.contains(model) => return Ok(request),
-            Constrain::Auto => match support.engine(&request.upstream, model, headers).await {
+            Constrain::Auto => match engine_of(&request.upstream, model, headers).await {
                 Ok(Some(engine)) => engine,
                 _ => return Ok(request),
             },
-            Constrain::Always => support
-                .engine(&request.upstream, model, headers)
+            Constrain::Always => engine_of(&request.upstream, model, headers)
                 .await?
                 .ok_or_else(unknown_engine)?,
         };

@@ -15,8 +15,8 @@ use crate::api::ClientApi;
 use crate::error::GatewayError;
 use crate::server::body::{Body, BoxError, Response};
 use crate::server::body_filter::{BodyFilter, BodyKind, RedactedKeys};
+use crate::server::key_limits::RequestPermit;
 use crate::server::produced_body::PIECE;
-use crate::server::request::RequestPermit;
 use crate::server::response;
 
 /// Removes the gateway's keys from a response to a request of this API and filters its body ([`BodyFilter`]). The body holds the

@@ -3,7 +3,8 @@
 use http::header::{AUTHORIZATION, HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
 
-use crate::server::auth::API_KEY;
+/// The header for the key in Anthropic's API.
+pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The key, and the accounts to charge.
 static OF_KEY: [HeaderName; 3] = [

@@ -1,9 +1,10 @@
-//! Limits of each client key.
+//! Limits of each client key, and what counts towards limits.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plaincall_wire::openai::ErrorObject;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::error::GatewayError;
@@ -22,6 +23,12 @@ pub struct KeyLimits {
     /// The maximum number of requests at once, which is also the number of requests that the key regains per minute.
     /// Default: no limit.
     pub per_minute: Option<u32>,
+}
+
+/// Counts a request towards the limits, until it has ended.
+pub(super) struct RequestPermit {
+    pub(super) _request: OwnedSemaphorePermit,
+    pub(super) _key: Option<KeyPermit>,
 }
 
 /// The use of a key. It continues when the settings are reloaded.

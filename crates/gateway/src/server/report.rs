@@ -13,7 +13,7 @@ use crate::error::GatewayError;
 use crate::server::Shared;
 use crate::server::auth::Caller;
 use crate::server::body_filter::{BodyFilter, BodyKind, MIN_KEY, REDACTED, redacted_keys};
-use crate::server::request::RequestPermit;
+use crate::server::key_limits::RequestPermit;
 use crate::server::upstream::Connection;
 
 /// The report about a request, available when it has ended. Only [`contents`](Self::contents) quotes the conversation.

@@ -18,7 +18,7 @@ use crate::server::body::{Body, Response};
 use crate::server::endpoint::{Endpoint, UNKNOWN};
 use crate::server::filtered_body::filtered;
 use crate::server::forwarded_headers::for_upstream;
-use crate::server::key_limits::KeyPermit;
+use crate::server::key_limits::RequestPermit;
 use crate::server::report::RequestGuard;
 use crate::server::response::{ANTHROPIC_REQUEST_ID, REQUEST_ID};
 use crate::server::{Shared, response};
@@ -29,12 +29,6 @@ const MAX_ID: usize = 128;
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
 /// The status if the body does not arrive in time.
 const REQUEST_TIMEOUT: u16 = 408;
-
-/// Counts a request towards the limits, until it has ended.
-pub(super) struct RequestPermit {
-    _request: OwnedSemaphorePermit,
-    _key: Option<KeyPermit>,
-}
 
 pub(super) struct AcceptedRequest {
     pub(super) head: Parts,

@@ -1,5 +1,6 @@
 //! Requests to the model server.
 
+mod engines;
 mod health;
 mod http_server;
 mod routes;
@@ -19,10 +20,11 @@ use tokio::sync::watch;
 
 use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
-use crate::server::constrained::GrammarSupport;
 use crate::server::forwarded_headers::{for_client, remove_keys};
 use crate::server::local::LocalModel;
 use crate::server::response::JSON;
+pub(super) use crate::server::upstream::engines::DetectedEngines;
+use crate::server::upstream::engines::GrammarSupport;
 use crate::server::upstream::health::Health;
 pub(super) use crate::server::upstream::health::UpstreamCounts;
 use crate::server::upstream::http_server::HttpServer;
