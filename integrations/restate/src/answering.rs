@@ -27,10 +27,12 @@ pub(crate) async fn answer(
             format!("there is no question {number}; the conversation has had {asked} so far");
         return Err(refuse(404, problem));
     }
-    let Some(Json(question)) = context.get::<Json<Question>>(&key).await? else {
+    let is_closed = || {
         let problem = format!("question {number} is closed; `status` lists the open questions");
-        return Err(refuse(409, problem));
+        refuse(409, problem)
     };
+    let stored = context.get::<Json<Question>>(&key).await?;
+    let question = stored.ok_or_else(is_closed)?.into_inner();
     if let Err(answers) = question.kind.check(&answer) {
         let problem = format!("question {number} waits for one of {answers}");
         return Err(refuse(409, problem));
@@ -46,17 +48,14 @@ pub(crate) async fn answer(
     }
     let now = context.run(|| async { Ok(unix_ms()) });
     let unix_ms = now.name("time").await?;
-    let is_late = || {
-        let problem = format!("the time limit of question {number} is over");
-        refuse(409, problem)
-    };
     if unix_ms > question.until_unix_ms {
-        return Err(is_late());
+        let problem = format!("the time limit of question {number} is over");
+        return Err(refuse(409, problem));
     }
     let answers = context.object_client::<FirstAnswersClient<'_>>(context.key());
     let kept = Kept::of(&question, Some(answer.clone()));
     let first = answers.keep(Json(kept)).call().await?.into_inner();
-    if first.ok_or_else(is_late)? != answer {
+    if first.ok_or_else(is_closed)? != answer {
         let problem = format!("question {number} already has another answer, which counts");
         return Err(refuse(409, problem));
     }

@@ -282,8 +282,13 @@ impl<'c> Invocation<'c> {
         let stored = Stored::of(&keys);
         // All parts are requested before the first one arrives.
         let parts = stored.parts.iter().map(|(_, key)| context.get(key));
-        let lines = record::joined(parts.collect(), usize::MAX).await?;
-        let events = record::events(&lines.unwrap_or_default())?;
+        let joined = record::joined(parts.collect(), usize::MAX).await?;
+        let (lines, superseded) = joined.unwrap_or_default();
+        // A kill prevented that they were removed.
+        for part in superseded {
+            context.clear(&stored.parts[part].1);
+        }
+        let events = record::events(&lines)?;
         let asked = context.get::<u32>(QUESTIONS).await?.unwrap_or_default();
         let settings = worker.settings();
         let run = if events.is_empty() {
@@ -499,6 +504,9 @@ impl<'c> Invocation<'c> {
         let until = after(asked, limit);
         waiting.push(self.sleep(limit, Woken::Unanswered(number, Limit::new(until))));
         let question = Question::new(number, request, kind, [asked, until], awakeable);
+        // Before anyone can answer.
+        let answers = context.object_client::<FirstAnswersClient<'_>>(context.key());
+        answers.open(question.answer_key()).send();
         context.set(&record::question(number), Json(question.clone()));
         open_questions::add(context, &question);
         self.questions.push(question);

@@ -93,42 +93,48 @@ impl TimedAnswer {
 /// An answer to keep.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    pub(crate) question: u32,
-    /// That of the question. A conversation that was forgotten has the same numbers again.
-    pub(crate) awakeable: String,
+    /// The key of the question.
+    question: String,
     /// `None` closes the question.
-    pub(crate) answer: Option<Answer>,
+    answer: Option<Answer>,
 }
 
 impl Kept {
     pub(crate) fn of(question: &Question, answer: Option<Answer>) -> Self {
-        Self {
-            question: question.question,
-            awakeable: question.awakeable.clone(),
-            answer,
-        }
+        let question = question.answer_key();
+        Self { question, answer }
     }
 }
 
-/// The first answers to the questions of a conversation.
+/// The first answers to the questions of a conversation. An open question without an answer has the state `None`, a closed one none.
 pub(crate) struct FirstAnswers;
 
 #[object(name = "ConversationAnswers")]
 impl FirstAnswers {
-    /// Keeps an answer, unless there is one or the question is closed. Returns the one that counts.
+    /// Opens the question with this key.
+    #[handler]
+    async fn open(&self, context: ObjectContext<'_>, question: String) -> Result<(), HandlerError> {
+        context.set(&question, Json(None::<Answer>));
+        Ok(())
+    }
+
+    /// Keeps an answer, unless there is one or the question is closed, also by `forget`. Returns the one that counts.
     #[handler]
     async fn keep(
         &self,
         context: ObjectContext<'_>,
         kept: Json<Kept>,
     ) -> Result<Json<Option<Answer>>, HandlerError> {
-        let kept = kept.into_inner();
-        let key = format!("{} {}", kept.question, kept.awakeable);
-        if let Some(first) = context.get(&key).await? {
-            return Ok(first);
+        let Kept { question, answer } = kept.into_inner();
+        let first = context.get::<Json<Option<Answer>>>(&question).await?;
+        let Some(Json(None)) = first else {
+            return Ok(first.unwrap_or(Json(None)));
+        };
+        match &answer {
+            Some(answer) => context.set(&question, Json(Some(answer.clone()))),
+            None => context.clear(&question),
         }
-        context.set(&key, Json(kept.answer.clone()));
-        Ok(Json(kept.answer))
+        Ok(Json(answer))
     }
 
     /// Forgets the answers to the questions before this number, which are closed.
@@ -162,6 +168,11 @@ impl QuestionKind {
 }
 
 impl Question {
+    /// Returns the key of its answer. A conversation that was forgotten has the same numbers again, but not the same awakeables.
+    pub(crate) fn answer_key(&self) -> String {
+        format!("{} {}", self.question, self.awakeable)
+    }
+
     pub(crate) fn new(
         question: u32,
         request: &Request,

@@ -72,30 +72,32 @@ pub(crate) fn events(lines: &[u8]) -> Result<Vec<RunEvent>, TerminalError> {
     Ok(record.events)
 }
 
-/// Returns the lines of all requested parts, or `None` if they are longer than a limit.
+/// Returns the lines of all requested parts, and which parts have none that a later one does not have, or `None` if the lines are
+/// longer than a limit.
 pub(crate) async fn joined(
     parts: Vec<impl Future<Output = Result<Option<Vec<u8>>, TerminalError>>>,
     limit: usize,
-) -> Result<Option<Vec<u8>>, TerminalError> {
-    let mut lines = Vec::new();
+) -> Result<Option<(Vec<u8>, Vec<usize>)>, TerminalError> {
+    let (mut lines, mut superseded) = (Vec::new(), Vec::new());
     // The number of the first line of each part, and its place.
-    let mut starts: Vec<(u64, usize)> = Vec::new();
-    for part in parts {
+    let mut starts: Vec<(u64, usize, usize)> = Vec::new();
+    for (index, part) in parts.into_iter().enumerate() {
         let part = part.await?.unwrap_or_default();
         let Some(first) = first_number(&part) else {
             continue;
         };
         // If parts were just joined, or a kill prevented that they were removed, a later part has their lines too.
-        while let Some((_, place)) = starts.pop_if(|(number, _)| *number >= first) {
+        while let Some((_, place, part)) = starts.pop_if(|(number, ..)| *number >= first) {
             lines.truncate(place);
+            superseded.push(part);
         }
-        starts.push((first, lines.len()));
+        starts.push((first, lines.len(), index));
         lines.extend(part);
         if lines.len() > limit {
             return Ok(None);
         }
     }
-    Ok(Some(lines))
+    Ok(Some((lines, superseded)))
 }
 
 /// Returns the number of the first of these lines.
@@ -122,7 +124,8 @@ pub(crate) async fn lines(
     }
     let parts = stored.parts.iter();
     let parts = parts.map(|(_, key)| context.get(key)).collect();
-    joined(parts, LONGEST_RESPONSE).await?.ok_or_else(|| {
+    let joined = joined(parts, LONGEST_RESPONSE).await?;
+    joined.map(|(lines, _)| lines).ok_or_else(|| {
         let problem = format!(
             "the record is too long for one response; request each of its {count} parts: {{\"part\": 0}}"
         );

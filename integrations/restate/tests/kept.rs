@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use crate::server::{Api, PATIENCE};
-use crate::setting::{Setting, TOOLS, changed, put, statuses};
+use crate::setting::{Setting, TOOLS, changed, put, statuses, wait};
 
 /// The number of writes in a long reply.
 const WRITES: usize = 300;
@@ -120,6 +120,36 @@ async fn a_long_reply_does_not_journal_its_record_again_and_again() {
     assert!(read_log(lines.as_bytes()).unwrap().torn.is_none());
 }
 
+/// A reply that is killed while it joins parts leaves some of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn parts_that_a_kill_left_are_removed_by_the_next_reply() {
+    let setting = Setting::new("").await;
+    let api = setting.api();
+    let reply = json!({ "reply": wait("a", 0.0) });
+    assert_eq!(api.call("talk", "run", &reply).await.0, 200);
+    let record = api.get("talk", "record").await.unwrap();
+    let second = record.find('\n').unwrap() + 1;
+    let third = second + record[second..].find('\n').unwrap() + 1;
+    let left = [
+        ("record 0", &record[..second]),
+        ("record 1", &record[second..third]),
+        ("record 4", &record),
+    ];
+    api.set_state("talk", &left).await;
+    let until = Instant::now() + PATIENCE;
+    while api.parts("talk").await.len() != record.len() + third {
+        assert!(Instant::now() < until, "the state does not change");
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(api.get("talk", "record").await.unwrap(), record);
+    assert_eq!(api.call("talk", "run", &reply).await.0, 200);
+    let parts = api.parts("talk").await;
+    assert!(parts.starts_with(&record) && parts.len() > record.len());
+    assert_eq!(parts, api.get("talk", "record").await.unwrap());
+    assert!(read_log(parts.as_bytes()).unwrap().torn.is_none());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Restate server: cargo xtask restate"]
 async fn open_questions_are_listed_and_a_conversation_is_forgotten_with_its_answers() {
@@ -160,4 +190,31 @@ async fn open_questions_are_listed_and_a_conversation_is_forgotten_with_its_answ
         .answer("talk", json!({ "question": 0, "answer": "deny" }))
         .await;
     assert_eq!(statuses(&setting.finished(&id).await), [Rejected]);
+}
+
+/// An answer to a killed reply may arrive while the conversation is forgotten.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Restate server: cargo xtask restate"]
+async fn an_answer_that_races_with_forget_is_not_kept() {
+    let setting = Setting::new("").await;
+    let api = setting.api();
+    let body = json!({ "reply": put("a", "one") });
+    let allow = json!({ "question": 0, "answer": "allow" });
+    for number in cases("RESTATE_RACES", 20) {
+        let key = &format!("talk{number}");
+        let id = api.send(key, "run", &body).await;
+        setting.until_asked(key, 1).await;
+        api.kill(&id).await;
+        setting.end(&id).await;
+        let forget = async {
+            sleep(Duration::from_millis(number % 20)).await;
+            api.get(key, "forget").await
+        };
+        let (_, forgotten) = tokio::join!(api.call(key, "answer", &allow), forget);
+        assert_eq!(forgotten.unwrap(), "");
+    }
+    let rows = api
+        .query("SELECT service_name, key FROM state WHERE service_name = 'ConversationAnswers'")
+        .await;
+    assert!(rows.is_empty(), "{rows:?}");
 }

@@ -1,5 +1,6 @@
 //! A Restate server in a directory of its own, and requests to it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -209,6 +210,31 @@ impl Api {
     pub(crate) async fn get(&self, key: &str, handler: &str) -> Result<String, reqwest::Error> {
         let path = self.ingress(&format!("Conversation/{key}/{handler}"));
         self.client.post(path).send().await?.text().await
+    }
+
+    /// Returns all parts of a record.
+    pub(crate) async fn parts(&self, key: &str) -> String {
+        let mut lines = String::new();
+        for part in 0.. {
+            let body = json!({ "part": part });
+            let (status, text) = self.call(key, "record_part", &body).await;
+            if status == 404 {
+                break;
+            }
+            assert_eq!(status, 200, "{text}");
+            lines.push_str(&text);
+        }
+        lines
+    }
+
+    /// Replaces the state of a conversation. The server does that some time later.
+    pub(crate) async fn set_state(&self, key: &str, state: &[(&str, &str)]) {
+        let state = state.iter().map(|(key, value)| (*key, value.as_bytes()));
+        let state: BTreeMap<_, _> = state.collect();
+        let sent = self.client.post(self.admin("services/Conversation/state"));
+        let body = json!({ "object_key": key, "new_state": state });
+        let sent = sent.json(&body).send().await.unwrap();
+        assert!(sent.status().is_success(), "{:?}", sent.text().await);
     }
 
     /// Returns the open questions of all conversations.

@@ -302,16 +302,7 @@ async fn large_outputs_do_not_exceed_the_limits_of_the_server() {
     // The record has all of them, in parts, and the conversation continues from it.
     let text = setting.api().get("talk", "record").await.unwrap();
     assert!(text.contains("too long for one response"), "{text:.200}");
-    let mut lines = String::new();
-    for part in 0.. {
-        let body = json!({ "part": part });
-        let (status, text) = setting.api().call("talk", "record_part", &body).await;
-        if status == 404 {
-            break;
-        }
-        assert_eq!(status, 200, "{text}");
-        lines.push_str(&text);
-    }
+    let lines = setting.api().parts("talk").await;
     let record = read_log(lines.as_bytes()).unwrap();
     assert!(record.torn.is_none() && lines.len() > 300 * 100_000);
     let next = "!!!GADGET_START:flood:g:f299\n!!!GADGET_END\n!!!GADGET_START:wait:w:g\n!!!ARG:seconds\n0\n!!!GADGET_END\n";
