@@ -340,6 +340,9 @@ class Call:
     @property
     def source(self) -> str | None:
         """The exact text, with markers; `None` if a value was over the limit and not kept."""
+    @property
+    def before(self) -> str | None:
+        """What looks like the beginning of another call before it, as JSON: with other tools, `execute` reads it. Otherwise `None`."""
     def __copy__(self) -> Call: ...
     def __deepcopy__(self, memo: object, /) -> Call: ...
     def __eq__(self, other: object, /) -> bool: ...

@@ -71,6 +71,9 @@ pub(crate) struct Call {
     /// The exact text, with markers; `None` if a value was over the limit and not kept.
     #[pyo3(get)]
     source: Py<PyAny>,
+    /// What looks like the beginning of another call before it, as JSON: with other tools, `execute` reads it. Otherwise `None`.
+    #[pyo3(get)]
+    before: Py<PyAny>,
     /// The tools that have read it; after a pickle none.
     tools: Option<Arc<ToolSet>>,
 }
@@ -103,6 +106,7 @@ impl Call {
             start: call.span.start,
             end: call.span.end,
             source: optional(py, call.source()),
+            before: optional(py, read.before().as_deref()),
             tools,
         })
     }
@@ -127,8 +131,10 @@ impl Call {
             let [syntax, termination]: [String; 2] =
                 [self.syntax.extract(py)?, self.termination.extract(py)?];
             let name: String = self.name.extract(py)?;
+            let before: Option<String> = self.before.extract(py)?;
             let arguments = self.arguments.as_ref().and_then(Value::as_object);
-            let read = ReadCall::named(&name, arguments, &syntax, &termination);
+            let before = before.as_deref();
+            let read = ReadCall::named(&name, arguments, &syntax, &termination, before);
             let mismatch = check.mismatch(tools, &read);
             call.rejection = call.rejection.or(mismatch);
         }
@@ -158,7 +164,7 @@ const ARGUMENTS: &str = "arguments";
 
 pickled! {
     index name id is_id_automatic dependencies problems rejection held diagnostics syntax termination raw_args body start
-    end source
+    end source before
 }
 
 /// Returns all attributes.

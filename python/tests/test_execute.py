@@ -129,6 +129,26 @@ async def test_calls_that_cannot_be_validated_are_rejected() -> None:
     assert results[0].error == "its arguments were not read, or are not a JSON object; use the calls of a toolbox"
 
 
+async def test_calls_after_a_broken_beginning_that_the_toolbox_has_not_read() -> None:
+    ran: list[str] = []
+
+    def save() -> None:
+        ran.append("save")
+
+    tools = pc.Toolbox([save])
+    for name, status in [("save", "rejected"), ("other", "ok")]:
+        text = f'{{"name": "{name}", "arguments": {{}}}}\n' + call("save", "a") + call("save", "b")
+        # Without tools, no candidate names one.
+        calls = pc.parse(text).calls
+        assert [one.may_run for one in calls] == [True, True]
+        for given in [calls, pickle.loads(pickle.dumps(calls))]:
+            results = await pc.execute(tools, given)
+            assert [one.status for one in results] == [status] * 2, results
+            if status == "rejected":
+                assert all("looks like the start of a call" in str(one.error) for one in results)
+    assert ran == ["save"] * 4
+
+
 async def test_calls_without_an_end_marker_that_the_toolbox_has_not_read() -> None:
     ran: list[str] = []
 

@@ -160,6 +160,7 @@ class Plan {
       arguments: call.argumentsJson,
       syntax: call.syntax,
       termination: call.termination,
+      before: call.before,
       held: canApprove ? null : call.held,
       isExclusive: toolbox.tools.get(call.name)?.exclusive ?? false,
       isOwn: toolbox.own.has(call),

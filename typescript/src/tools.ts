@@ -486,7 +486,8 @@ function* listed(tools: ToolCollection): Generator<Tool | ToolDefinition> {
     for (const [name, one] of Object.entries(tools)) {
       if (one === null || typeof one !== "object" || !isTool(one)) throw new DefinitionError(`\`${name}\`: expected a tool, as \`tool\` makes them`);
       if (one.name !== "" && one.name !== name) throw new DefinitionError(`\`${name}\`: the tool has another name, \`${one.name}\``);
-      yield { ...one, name };
+      // The function of a tool may belong to its class.
+      yield one.name === name ? one : Object.create(one, { name: { value: name, enumerable: true } });
     }
     return;
   }

@@ -255,6 +255,22 @@ test("calls without an end marker that another toolbox has read are validated ag
   assert.deepEqual(seen, []);
 });
 
+test("calls after a broken beginning that the toolbox has not read", async () => {
+  const seen = [];
+  const box = new Toolbox([tool({ name: "save", input: z.object({}), execute: () => seen.push("save") && "ok" })]);
+  for (const [name, status] of [["save", "rejected"], ["other", "ok"]]) {
+    const text = `${JSON.stringify({ name, arguments: {} })}\n${call("save", "a")}${call("save", "b")}`;
+    // Without tools, no candidate names one.
+    const { calls } = parse(text);
+    assert.deepEqual(calls.map(({ mayRun }) => mayRun), [true, true]);
+    for (const result of await execute(box, JSON.parse(JSON.stringify(calls)))) {
+      assert.equal(result.status, status, result.error);
+      if (name === "save") assert.match(result.error, /looks like the start of a call/);
+    }
+  }
+  assert.deepEqual(seen, ["save", "save"]);
+});
+
 test("calls that the toolbox has read are not read again", async () => {
   const add = plaincall.tool({
     name: "any",

@@ -214,6 +214,26 @@ test("a record of tools", async () => {
   assert.deepEqual([calls[0].name, calls[0].mayRun], ["add", true]);
   assert.equal((await plaincall.execute(box, calls))[0].value, 3);
   await assert.rejects(box.tools.get("add").run({ a: "one" }), /^PlaincallError: `add`: `a`: /);
+  // The functions of a class are not its own properties.
+  class Sum {
+    description = "";
+    parameters = sum.parameters;
+    effect = "read";
+    constructor(name) {
+      this.name = name;
+    }
+    async run({ a, b }) {
+      return this.scale() * (a + b);
+    }
+    scale() {
+      return 10;
+    }
+  }
+  for (const name of ["add", ""]) {
+    const box = new Toolbox({ add: new Sum(name) });
+    assert.equal((await plaincall.execute(box, box.parse(TEXT).calls))[0].value, 30);
+    assert.equal(box.tools.get("add").name, "add");
+  }
 });
 
 test("the finish reasons of all APIs", () => {

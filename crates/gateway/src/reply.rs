@@ -619,7 +619,9 @@ impl<O: ResponseSink> Reply<O> {
             Some("length") if self.plan.mode == ReplyMode::Native => true,
             Some(_) => ended == Stop::Length,
         };
-        self.end_native_calls(is_truncated);
+        // After a stop sequence, a call of the model server is complete only if its arguments are.
+        let is_cut = is_truncated || reason.is_some() && ended == Stop::Broken;
+        self.end_native_calls(is_cut);
         if self.plan.mode == ReplyMode::Native && self.round.has_truncated_call && !is_truncated {
             // Some servers report another reason if the limit truncated a call.
             (is_truncated, api_reason) = (true, Some("length"));
@@ -629,7 +631,7 @@ impl<O: ResponseSink> Reply<O> {
             Stop::Natural if !self.plan.stops_anywhere => Stop::Natural,
             _ => Stop::Broken,
         };
-        self.end_native_text(!is_truncated);
+        self.end_native_text(!is_cut && !is_truncated);
         let end = if is_truncated { "length" } else { "stop" };
         for item in self.reader.finish(self.round.stop).items {
             if let Some(before) = self.take(item) {

@@ -19,6 +19,7 @@ mod dialect_options;
 mod effect;
 mod engine;
 mod few_shot_example;
+mod finish_reason;
 mod format;
 mod named;
 mod nearest;
@@ -30,6 +31,7 @@ pub use dialect_options::{DialectOptions, SyntaxOption};
 pub use effect::Effect;
 pub use engine::Engine;
 pub use few_shot_example::FewShotExample;
+pub use finish_reason::FinishReason;
 pub use format::Format;
 #[doc(hidden)]
 pub use nearest::shortened;

@@ -86,6 +86,14 @@ impl DecidedCall {
         self.decision.as_ref().ok()?.as_ref()
     }
 
+    /// Returns what looks like a call in the text before it, as JSON for [`ReadCall::before`](crate::ReadCall::before).
+    #[doc(hidden)]
+    pub fn before(&self) -> Option<String> {
+        let before = &*self.call.before;
+        let is_some = before.broken.is_some() || !before.others.is_empty();
+        is_some.then(|| serde_json::to_string(before).ok())?
+    }
+
     /// Returns the arguments, if they are valid. Without definitions, those of an emoji call are unknown.
     pub fn arguments(&self) -> Option<&Arguments> {
         match &self.binding {

@@ -20,6 +20,7 @@ use crate::bind::bind_within;
 use crate::call::problems_of_text;
 use crate::candidates::named::Named;
 use crate::may_run::last_value::LastValue;
+use crate::outside::Before;
 use crate::{Binding, DecidedCall};
 use crate::{CallError, MissingEnd};
 use plaincall_tool::{
@@ -69,6 +70,8 @@ pub struct ReadCall<'c> {
     pub syntax: Syntax,
     /// How it ended.
     pub termination: Termination,
+    /// What looks like a call before it ([`DecidedCall::before`]).
+    pub before: Option<&'c str>,
 }
 
 impl<'c> ReadCall<'c> {
@@ -78,6 +81,7 @@ impl<'c> ReadCall<'c> {
         arguments: Option<&'c Map<String, Value>>,
         syntax: &str,
         termination: &str,
+        before: Option<&'c str>,
     ) -> Self {
         let syntax = if syntax == Syntax::Emoji.name() {
             Syntax::Emoji
@@ -93,6 +97,7 @@ impl<'c> ReadCall<'c> {
             arguments,
             syntax,
             termination,
+            before,
         }
     }
 }
@@ -262,18 +267,15 @@ impl ReplyCheck {
     ) -> Result<Option<SuspectMarker>, CallError> {
         let is_read = tool.is_some_and(|tool| tool.effect == Effect::Read);
         let has_doubtful_start = self.is_doubtful && !is_read;
-        self.look_before(call, names_tool);
+        self.look_before(&call.before, names_tool);
         let ended = self.by_its_end(call, is_read, stop);
         self.is_doubtful |= ended.is_err() && call.termination == Termination::NextCall;
         let held = ended.map_err(|why| self.not_closed(why, call.syntax))?;
         if has_doubtful_start {
             return Err(self.not_closed(MissingEnd::AfterUnclosed, call.syntax));
         }
-        if let Some(found) = self.broken.as_ref().filter(|_| !is_read) {
-            return Err(CallError::AfterBrokenStart {
-                found: found.clone(),
-                start_marker: marker_of(&self.markers.starts, call.syntax),
-            });
+        if let Some(error) = self.after_broken_start(call.syntax).filter(|_| !is_read) {
+            return Err(error);
         }
         if let Some(open) = call.before.opening {
             return Err(CallError::InReasoning(open));
@@ -312,6 +314,11 @@ impl ReplyCheck {
         let is_read = tools
             .get(call.name)
             .is_some_and(|tool| tool.effect == Effect::Read);
+        // What cannot be read was not written by this version.
+        let before = call.before.and_then(|json| serde_json::from_str(json).ok());
+        self.look_before(&before.unwrap_or_default(), |named| {
+            tools.specs().any(|tool| named.names(&tool.name))
+        });
         let is_lifted = self.unclosed == Unclosed::Run;
         let missing = match call.termination {
             Termination::EndOfStream if !is_lifted => Some(MissingEnd::MaybeTruncated),
@@ -323,6 +330,9 @@ impl ReplyCheck {
         if let Some(why) = missing {
             return Some(self.not_closed(why, call.syntax).to_string());
         }
+        if let Some(error) = self.after_broken_start(call.syntax).filter(|_| !is_read) {
+            return Some(error.to_string());
+        }
         let Some(arguments) = call.arguments else {
             return Some(
                 "its arguments were not read, or are not a JSON object; use the calls of a toolbox"
@@ -332,14 +342,23 @@ impl ReplyCheck {
         mismatch(tools, call.name, arguments)
     }
 
-    /// Looks for the beginning of a call in the text before this one.
-    fn look_before(&mut self, call: &ToolCall, names_tool: impl Fn(&Named) -> bool) {
+    /// Looks for the beginning of a call in the text before a call.
+    fn look_before(&mut self, before: &Before, names_tool: impl Fn(&Named) -> bool) {
         if self.broken.is_none() {
-            let mut others = call.before.others.iter();
+            let mut others = before.others.iter();
             let named = others.find(|(_, named)| names_tool(named));
-            let found = call.before.broken.as_ref();
+            let found = before.broken.as_ref();
             self.broken = found.or(named.map(|(shown, _)| shown)).cloned();
         }
+    }
+
+    fn after_broken_start(&self, syntax: Syntax) -> Option<CallError> {
+        let found = self.broken.clone()?;
+        let start_marker = marker_of(&self.markers.starts, syntax);
+        Some(CallError::AfterBrokenStart {
+            found,
+            start_marker,
+        })
     }
 
     /// Returns whether the header of an emoji call ends with ` /`, and the call does not end directly after it.

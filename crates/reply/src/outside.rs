@@ -8,6 +8,7 @@ use plaincall_syntax::{
     Code, Dialect, DialectError, Event, EventKind, MARKER_LIMIT, MarkerUse, NearMisses, Syntax,
     is_invisible,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::candidates::named::Named;
 use crate::candidates::{Candidates, Piece};
@@ -29,14 +30,15 @@ const OPENINGS: [[&str; 2]; 4] = [
 ];
 
 /// The text before a call in its reply.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Before {
     /// A beginning of a call that is not one, for any tools.
     pub(crate) broken: Option<String>,
     /// The calls in other formats since the previous call, which are broken beginnings if they name an offered tool: what is
     /// shown of each, and the texts that may name its tool.
     pub(crate) others: Vec<(String, Named)>,
-    /// The text that opened reasoning which the dialect does not know, if nothing has closed it.
+    /// The text that opened reasoning which the dialect does not know, if nothing has closed it. It rejects the call for any tools.
+    #[serde(skip)]
     pub(crate) opening: Option<&'static str>,
 }
 

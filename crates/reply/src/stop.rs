@@ -1,5 +1,6 @@
 //! How a reply ended.
 
+use plaincall_names::FinishReason;
 use serde::{Deserialize, Serialize};
 
 /// How a reply ended. It decides which calls without an end marker may run (`spec/common.md` 10).
@@ -35,16 +36,14 @@ impl Stop {
     /// assert_eq!(Stop::from_finish_reason("content_filter"), Stop::Broken);
     /// ```
     pub fn from_finish_reason(reason: &str) -> Self {
-        match reason.to_ascii_lowercase().replace('-', "_").as_str() {
-            "stop" | "tool_calls" | "tool_call" | "function_call" | "tool_use" | "end_turn"
-            | "eos" | "eos_token" | "complete" | "completed" => Self::Natural,
-            "length"
-            | "max_tokens"
-            | "max_output_tokens"
-            | "model_length"
-            | "limit"
-            | "model_context_window_exceeded" => Self::Length,
-            _ => Self::Broken,
+        match FinishReason::of(reason) {
+            FinishReason::Stop | FinishReason::ToolCalls | FinishReason::FunctionCall => {
+                Self::Natural
+            }
+            FinishReason::Length => Self::Length,
+            FinishReason::StopSequence | FinishReason::ContentFilter | FinishReason::Other => {
+                Self::Broken
+            }
         }
     }
 

@@ -398,6 +398,7 @@ fn calls_that_other_tools_have_read() {
                     "next" => Termination::NextCall,
                     _ => Termination::EndOfStream,
                 },
+                before: None,
             };
             let Some(why) = check.mismatch(&tools, &call) else {
                 return "yes";
@@ -413,6 +414,48 @@ fn calls_that_other_tools_have_read() {
         });
         let decided: Vec<&str> = decided.collect();
         assert_eq!(decided.join(" "), expected, "{calls}");
+    }
+}
+
+/// A call in another format is a broken beginning only if it names a tool, so other tools decide again.
+#[test]
+fn a_broken_beginning_counts_for_other_tools() {
+    let dialect = Dialect::block();
+    let call = |name| format!("!!!GADGET_START:{name}\n!!!GADGET_END\n");
+    let json = |name| format!("{{\"name\": \"{name}\", \"arguments\": {{}}}}\n");
+    for (text, expected) in [
+        (json("write") + &call("read") + &call("write"), "yes no"),
+        (json("other") + &call("write"), "yes"),
+        (
+            call("write") + &json("functions.read") + &call("write"),
+            "yes no",
+        ),
+        ("!!!GADGET_SART:write\n".to_owned() + &call("read"), "yes"),
+    ] {
+        let reads = [("read", Effect::Read), ("write", Effect::Write)]
+            .map(|(name, effect)| ToolSpec::new(name).effect(effect));
+        let tools = ToolSet::new(reads).expect("distinct names");
+        let document = Document::parse(&text, &dialect).expect("a dialect");
+        let mut check = ReplyCheck::new(&dialect, Unclosed::Reject).expect("a dialect");
+        let decided = document.decided().map(|read| {
+            let before = read.before();
+            let (syntax, termination) = (read.call.syntax.name(), read.call.termination.name());
+            let arguments = read.value();
+            let arguments = arguments.as_ref().and_then(serde_json::Value::as_object);
+            let call = &ReadCall::named(
+                &read.call.name,
+                arguments,
+                syntax,
+                termination,
+                before.as_deref(),
+            );
+            let Some(why) = check.mismatch(&tools, call) else {
+                return "yes";
+            };
+            assert!(why.contains("looks like the start of a call"), "{why}");
+            "no"
+        });
+        assert_eq!(decided.collect::<Vec<_>>().join(" "), expected, "{text}");
     }
 }
 

@@ -413,21 +413,15 @@ fn refused(marker: &str, reason: &'static str) -> DialectError {
     DialectError::Marker { marker, reason }
 }
 
-/// Rejects a marker that is too short. Its key does not count.
-pub(crate) fn check_length(marker: &str) -> Result<(), DialectError> {
+/// Rejects an invalid marker, which gets a key of this length.
+pub(crate) fn check_marker(marker: &str, key: usize) -> Result<(), DialectError> {
     if marker.chars().nth(1).is_none() {
         return Err(refused(
             marker,
             "is too short: a marker has at least two characters",
         ));
     }
-    Ok(())
-}
-
-/// Rejects an invalid marker.
-pub(crate) fn check_marker(marker: &str) -> Result<(), DialectError> {
-    check_length(marker)?;
-    if marker.len() > MARKER_LIMIT {
+    if marker.len() + key > MARKER_LIMIT {
         return Err(refused(
             marker,
             "is too long: a marker has at most 64 bytes, its key included",

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::dialect::{Dialect, DialectError, MarkerUse, check_length, check_marker};
+use crate::dialect::{Dialect, DialectError, MarkerUse, check_marker};
 use crate::event::Syntax;
 use crate::scan::{Begin, Scan, bits, is_in};
 use crate::simple_line::{InLine, in_line};
@@ -203,12 +203,16 @@ pub(crate) fn text_of(markers: &[Marker], role: Role) -> Option<&Arc<str>> {
 /// Returns every marker of the dialect, or an error (`spec/common.md` 1.3 and 12).
 pub(crate) fn checked(dialect: &Dialect) -> Result<Vec<Marker>, DialectError> {
     dialect.check_options()?;
+    let key = dialect.key.as_ref().map_or(0, String::len);
     for marker in dialect.block_markers() {
-        check_length(marker)?;
+        check_marker(marker, key)?;
+    }
+    if let Some((open, close)) = &dialect.reasoning {
+        check_marker(open, 0)?;
+        check_marker(close, 0)?;
     }
     let all = all(dialect);
     for (index, marker) in all.iter().enumerate() {
-        check_marker(&marker.text)?;
         let mut others = all.iter().skip(index + 1);
         if others.any(|other| other.text == marker.text) {
             return Err(DialectError::MarkersEqual {

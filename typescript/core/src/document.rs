@@ -44,6 +44,7 @@ pub(crate) struct CallView<'d> {
     start: usize,
     end: usize,
     source: Option<&'d str>,
+    before: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -109,6 +110,7 @@ impl<'d> CallView<'d> {
             start: call.span.start,
             end: call.span.end,
             source: call.source(),
+            before: read.before(),
         }
     }
 }

@@ -55,6 +55,8 @@ pub(crate) struct CallOption {
     /// The words of the call for its syntax and its end.
     syntax: String,
     termination: String,
+    /// Of calls that other tools have read, or none.
+    before: Option<String>,
     is_exclusive: bool,
     /// Whether these tools have read it, and so validated it.
     is_own: bool,
@@ -140,8 +142,10 @@ impl CallOption {
         }
         let arguments = self.arguments.as_deref();
         let arguments = arguments.and_then(|json| parse(json).ok());
-        let (name, arguments) = (&self.name, arguments.as_ref().and_then(Value::as_object));
-        let call = ReadCall::named(name, arguments, &self.syntax, &self.termination);
+        let arguments = arguments.as_ref().and_then(Value::as_object);
+        let (syntax, termination) = (&self.syntax, &self.termination);
+        let before = self.before.as_deref();
+        let call = ReadCall::named(&self.name, arguments, syntax, termination, before);
         check.mismatch(tools, &call)
     }
 }

@@ -270,9 +270,11 @@ fn a_truncated_call_is_not_completed() {
     let body = json!({"model": "m", "max_tokens": 9, "stream": true,
         "messages": [{"role": "user", "content": "Go."}],
         "tools": [{"name": "now", "input_schema": {"type": "object", "properties": {}}}]});
-    // Reasons that the API does not know, and none.
+    // Reasons that the API does not know, a stop sequence, which it treats as a normal end, and none.
     for reason in [
         json!("abort"),
+        json!("stop_sequence"),
+        json!("STOP-TOKEN"),
         json!("MAX_TOKENS"),
         json!("length"),
         Value::Null,

@@ -143,8 +143,11 @@ fn a_truncated_reply_keeps_its_reason() {
     assert_eq!((recorded.calls.len(), rescued), (1, 1));
     assert_eq!(recorded.finish_reason.as_deref(), Some("length"));
     // The line may have gone on.
-    let (recorded, rescued) = answer(&json!({}), &letters(CALL), "length");
-    assert_eq!((&*recorded.content, rescued), (CALL, 0));
+    for (reason, end) in [("length", "length"), ("stop_sequence", "stop")] {
+        let (recorded, rescued) = answer(&json!({}), &letters(CALL), reason);
+        assert_eq!((&*recorded.content, rescued), (CALL, 0));
+        assert_eq!(recorded.finish_reason.as_deref(), Some(end));
+    }
 }
 
 #[test]

@@ -1,20 +1,20 @@
 //! Finish reasons, as named by many servers, and whether a request makes them ambiguous.
 
+use plaincall_names::FinishReason;
+
 use crate::json::Json;
 
 /// Maps a finish reason to one of the API: `stop`, `length`, `tool_calls`, `content_filter` or
 /// `function_call`, ignoring case. Clients reject other reasons or treat them as a normal end, so unknown
 /// reasons become `length`: the reply may be incomplete.
 pub fn api_finish_reason(reason: &str) -> &'static str {
-    match reason.to_ascii_lowercase().replace('-', "_").as_str() {
+    match FinishReason::of(reason) {
         // The API treats a stop sequence as a normal end, but it may be in the middle of a call.
-        "stop" | "eos" | "eos_token" | "end_turn" | "complete" | "completed" | "stop_sequence"
-        | "stop_token" => "stop",
-        "tool_calls" | "tool_call" | "tool_use" => "tool_calls",
-        "function_call" => "function_call",
-        "content_filter" | "refusal" | "safety" | "recitation" | "sensitive" | "blocklist"
-        | "prohibited_content" | "spii" => "content_filter",
-        _ => "length",
+        FinishReason::Stop | FinishReason::StopSequence => "stop",
+        FinishReason::ToolCalls => "tool_calls",
+        FinishReason::FunctionCall => "function_call",
+        FinishReason::ContentFilter => "content_filter",
+        FinishReason::Length | FinishReason::Other => "length",
     }
 }
 
