@@ -20,7 +20,7 @@ import pytest
 from examples import run_examples
 from hypothesis import given
 from hypothesis import strategies as some
-from interrupts import check_interrupt
+from interrupts import check_interrupts
 from specification import dialect_of, examples
 
 import plaincall as pc
@@ -329,15 +329,15 @@ def test_one_chunk_becomes_batches_of_bounded_size() -> None:
     ],
     ids=["table", "polars", "render_many", "error_rates"],
 )
-def test_ctrl_c_ends_a_long_table(read: Any) -> None:
+def test_a_signal_ends_a_long_table(read: Any) -> None:
     data = pyarrow.table(pc.table(pyarrow.table({"text": [CALL] * 1000}), tool_calls=True))
-    check_interrupt(lambda size: functools.partial(read, pyarrow.concat_tables([data] * size).combine_chunks()))
+    check_interrupts(lambda size: functools.partial(read, pyarrow.concat_tables([data] * size).combine_chunks()))
 
 
-def test_ctrl_c_ends_the_counting_of_one_chunk() -> None:
+def test_a_signal_ends_the_counting_of_one_chunk() -> None:
     call = {"may_run": True, "codes": ["duplicate_argument"]}
     data = pyarrow.table({"calls": [[call] * 10] * 10_000})
-    check_interrupt(
+    check_interrupts(
         lambda size: functools.partial(pc.error_rates, pyarrow.concat_tables([data] * size).combine_chunks())
     )
 

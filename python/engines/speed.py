@@ -33,7 +33,7 @@ from vllm.parser.engine.streaming_parser_engine import StreamingParserEngine  # 
 from vllm.parser.minimax_m2 import MinimaxM2Parser  # noqa: E402
 from vllm.parser.parser_manager import ParserManager  # noqa: E402
 from vllm.parser.qwen3 import Qwen3Parser  # noqa: E402
-from vllm.tool_parsers import ToolParserManager  # noqa: E402
+from vllm.plugins import load_general_plugins  # noqa: E402
 
 import plaincall as pc  # noqa: E402
 import plaincall.httpx2  # noqa: E402
@@ -59,7 +59,6 @@ TOOL: Any = {
 }
 COUNT = 100
 EXPECTED = [("write_file", {"path": f"src/part_{at}.py", "content": VALUE}) for at in range(COUNT)]
-PLUGIN = Path(__file__).parents[2] / "examples/python/plaincall_vllm.py"
 
 Calls = list[tuple[str, dict[str, Any]]]
 """The calls that a parser kept."""
@@ -215,12 +214,12 @@ PARSERS: list[tuple[str, str, Run]] = []
 
 
 def prepare() -> None:
-    ToolParserManager.import_tool_parser(str(PLUGIN))
+    load_general_plugins()
     PARSERS.extend(
         [
             ("Plaincall, `Parser`", text_of(block), plaincall_parser),
             ("Plaincall, `Toolbox.reader`: validated", text_of(block), plaincall_reader),
-            ("vLLM, with the example plugin", text_of(block), vllm("plaincall")),
+            ("vLLM, with the parser of this package", text_of(block), vllm("plaincall")),
             ("vLLM, `qwen3_coder` (its engine)", text_of(qwen3), vllm("qwen3_coder")),
             ("vLLM, `minimax_m2` (its engine)", text_of(minimax), vllm("minimax_m2")),
             ("vLLM, engine of `qwen3_coder` alone: events", text_of(qwen3), engine(Qwen3Parser)),

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pytest
 import stubs
-import tomllib
-from scripted import CALL, INVALID, WEATHER, pieces_of
+from scripted import CALL, OTHER_TEXTS, WEATHER, pieces_of
 
 stubs.install()
 
@@ -20,23 +17,13 @@ from sglang.srt.function_call.function_call_parser import FunctionCallParser  # 
 from sglang.srt.function_call.parser_names import TOOL_CALL_PARSER_NAMES  # noqa: E402
 from sglang.srt.plugins import load_plugins  # noqa: E402
 
-EXAMPLE = Path(__file__).parents[2] / "examples/python"
 TOOLS = [Tool.model_validate(WEATHER)]
 EXPECTED = ("get_weather", {"city": "Paris", "days": 2})
 
 
 @pytest.fixture(scope="module", autouse=True)
-def plugin(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Does what `pip install ./examples/python` and the start of a server do."""
-    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text("utf-8"))["project"]
-    metadata = tmp_path_factory.mktemp("installed")
-    info = metadata / "plaincall_sglang-0.1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    [(group, entries)] = project["entry-points"].items()
-    lines = [f"[{group}]", *(f"{name} = {value}" for name, value in entries.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
-    sys.path[:0] = [str(metadata), str(EXAMPLE)]
+def plugin() -> None:
+    """Does what each process of a server does first."""
     load_plugins()
 
 
@@ -72,7 +59,7 @@ def test_every_split(size: int) -> None:
     assert text.split() == ["I", "look."] * 2
 
 
-@pytest.mark.parametrize("reply", [INVALID, CALL[:-14], "No call, but !!!GADGET", ""])
+@pytest.mark.parametrize("reply", OTHER_TEXTS)
 def test_other_text_stays(reply: str) -> None:
     assert FunctionCallParser(TOOLS, "plaincall").parse_non_stream(reply) == (reply, [])
     assert streamed(reply, 7) == (reply, [])

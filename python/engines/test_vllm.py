@@ -6,10 +6,10 @@ Its engine, tokenizer and chat template are scripted here, and packages that nee
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator
 from importlib.metadata import version
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +17,7 @@ import httpx2
 import openai
 import pytest
 import stubs
-from scripted import CALL, INVALID, QUESTION, WEATHER, pieces_of
+from scripted import CALL, INVALID, OTHER_TEXTS, QUESTION, WEATHER, pieces_of
 
 stubs.install()
 
@@ -29,10 +29,10 @@ from vllm.entrypoints.openai.models.protocol import BaseModelPath  # noqa: E402
 from vllm.entrypoints.openai.models.serving import OpenAIServingModels  # noqa: E402
 from vllm.outputs import CompletionOutput, RequestOutput  # noqa: E402
 from vllm.parser.parser_manager import ParserManager  # noqa: E402
+from vllm.plugins import load_general_plugins  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
 from vllm.tool_parsers import ToolParserManager  # noqa: E402
 
-PLUGIN = Path(__file__).parents[2] / "examples/python/plaincall_vllm.py"
 MIDDLEWARE = "plaincall.asgi.Middleware"
 STREAMED = pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
 EXPECTED = ("get_weather", {"city": "Paris", "days": 2})
@@ -144,8 +144,10 @@ async def ask(app: Any, is_streamed: bool) -> tuple[str, list[tuple[str, Any]], 
 
 @pytest.fixture(scope="module", autouse=True)
 def plugin() -> None:
-    """Does what `--tool-parser-plugin` does."""
-    ToolParserManager.import_tool_parser(str(PLUGIN))
+    """Does what each process of a server does first. Only what uses the parser imports it."""
+    load_general_plugins()
+    assert "plaincall" in ToolParserManager.list_registered()
+    assert "plaincall.vllm" not in sys.modules
 
 
 def test_version() -> None:
@@ -177,7 +179,7 @@ async def test_plugin(is_streamed: bool) -> None:
 
 
 @STREAMED
-@pytest.mark.parametrize("reply", [INVALID, CALL[:-14], "No call, but !!!GADGET", ""])
+@pytest.mark.parametrize("reply", OTHER_TEXTS)
 async def test_plugin_leaves_other_text(reply: str, is_streamed: bool) -> None:
     text, calls, reason = await ask(server(Engine(reply), middleware=[], parser="plaincall"), is_streamed)
     assert (text, calls, reason) == (reply, [], "stop")

@@ -7,7 +7,6 @@ use arrow_array::{ArrayRef, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field};
 use plaincall_reply::{Unclosed, extract::Extractor};
 use plaincall_table::{ColumnError, Columns, Extract, Made, Rates, Render};
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::PyRecordBatchReader;
@@ -90,22 +89,19 @@ impl Iterator for Arrays {
 
 /// Returns an error if a signal, such as Ctrl-C, stops the work.
 ///
-/// The library that reads gets a text only, so its exception is another one. Python raises `KeyboardInterrupt` at its next step: the
-/// next turn of a loop, or the next call of a function of Python. A native function that is called before it, such as
+/// The library that reads gets a text only, so its exception is another one. Python raises that of the signal's handler at its next
+/// step: the next turn of a loop, or the next call of a function of Python. A native function that is called before it, such as
 /// `time.sleep`, ends first.
 fn not_interrupted() -> Result<(), ArrowError> {
     let stopped = Python::try_attach(|py| {
         let stopped = py.check_signals().err()?;
-        // Before the signal is set again: it would be raised by this.
         let text = stopped.to_string();
-        if stopped.is_instance_of::<PyKeyboardInterrupt>(py) {
-            let thread = py.import("_thread");
-            let again = thread.and_then(|thread| thread.call_method0("interrupt_main"));
-            if let Err(error) = again {
-                return Some(error.to_string());
-            }
+        let raiser = signals(py).and_then(|module| module.call_method1("raiser", (stopped,)));
+        // It is the last step: any other would raise the exception.
+        match raiser.and_then(|raiser| raiser.call0()) {
+            Ok(_) => Some(text),
+            Err(error) => Some(error.to_string()),
         }
-        Some(text)
     });
     match stopped.flatten() {
         Some(text) => Err(ArrowError::CDataInterface(format!("stopped by {text}"))),
@@ -210,13 +206,19 @@ pub(crate) fn error_rates<'py>(
     Ok(counts)
 }
 
-/// Does a part of the work without the lock. A signal, such as Ctrl-C, is raised after it.
+/// Returns the module `plaincall._signals`.
+fn signals(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import("plaincall._signals")
+}
+
+/// Does a part of the work without the lock. The exception of a signal's handler is raised after it, also if it has stopped the
+/// reading of another table.
 fn stoppable<T: Send>(
     py: Python<'_>,
     part: impl FnOnce() -> Result<T, ArrowError> + Send,
 ) -> PyResult<T> {
     let done = released(py, usize::MAX, || caught(part).and_then(|done| done));
-    py.check_signals()?;
+    signals(py)?.call_method0("next_step")?;
     done.map_err(stream_error)
 }
 

@@ -1,4 +1,4 @@
-"""Ctrl-C during long work."""
+"""Signals during long work."""
 
 from __future__ import annotations
 
@@ -9,36 +9,55 @@ import time
 from collections.abc import Callable
 
 
-def check_interrupt(prepare: Callable[[int], Callable[[], object]]) -> None:
-    """Checks that Ctrl-C ends work long before its end, and is raised once. `prepare` returns work of a size."""
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+def check_interrupts(prepare: Callable[[int], Callable[[], object]]) -> None:
+    """Checks that the exception of a signal's handler ends work long before its end, and is raised once.
+
+    `prepare` returns work of a size.
+    """
+    size = 32
+    while seconds(work := prepare(size)) < 0.5:
+        size *= 2
+    whole = seconds(work)
+    for number, error in (
+        (signal.SIGINT, KeyboardInterrupt()),
+        (signal.SIGTERM, SystemExit(3)),
+        (signal.SIGALRM, TimeoutError("it took too long")),
+    ):
+        check(number, error, work, whole)
+
+
+def check(number: signal.Signals, error: BaseException, work: Callable[[], object], whole: float) -> None:
+    def handle(*_: object) -> None:
+        raise error
+
+    handler = signal.signal(number, handle)
     try:
-        size = 32
-        while seconds(work := prepare(size)) < 0.5:
-            size *= 2
-        whole = seconds(work)
-        timer = threading.Timer(whole / 10, os.kill, (os.getpid(), signal.SIGINT))
-        raised = 0
+        timer = threading.Timer(whole / 10, os.kill, (os.getpid(), number))
+        raised: list[BaseException] = []
         begun = time.process_time()
         try:
             timer.start()
             try:
                 work()
-            except Exception:
+            except Exception as other:
+                if other is error:
+                    raise
                 # Of a library that reads the table. Python raises its own exception at its next step.
                 some_steps()
-        except KeyboardInterrupt:
-            raised += 1
+        except (KeyboardInterrupt, SystemExit, TimeoutError) as caught:
+            raised.append(caught)
         took = time.process_time() - begun
         timer.join()
         try:
             some_steps()
-        except KeyboardInterrupt:
-            raised += 1
-        assert raised == 1
+        except (KeyboardInterrupt, SystemExit, TimeoutError) as caught:
+            raised.append(caught)
+        assert raised == [error]
         assert took < 0.7 * whole, (took, whole)
     finally:
-        signal.signal(signal.SIGINT, handler)
+        signal.signal(number, handler)
+    # It can be used as before.
+    work()
 
 
 def some_steps() -> None:

@@ -21,6 +21,8 @@ WEATHER: Any = {
 }
 CALL = "I look.\n!!!GADGET_START:get_weather\n!!!ARG:city\nParis\n!!!ARG:days\n2\n!!!GADGET_END\n"
 INVALID = "!!!GADGET_START:get_weather\n!!!ARG:city\nParis\n!!!ARG:days\ntwo\n!!!GADGET_END\n"
+OTHER_TEXTS = [INVALID, CALL[:-14], "No call, but !!!GADGET", f"<think>So:\n{CALL}</think>\nNo.\n", ""]
+"""Replies without a call that runs."""
 DONE = b"data: [DONE]\n\n"
 QUESTION: Any = [{"role": "user", "content": "The weather in Paris?"}]
 

@@ -11,7 +11,7 @@ use crate::{dist, python, suites};
 const GROUP: &str = "python";
 /// Only a test that hangs takes so long, in seconds.
 const PATIENCE: [&str; 4] = ["-p", "no:cacheprovider", "-o", "faulthandler_timeout=600"];
-const PLUGINS: &str = "plugins in the code of vLLM and SGLang";
+const PLUGINS: &str = "tool parsers in the code of vLLM and SGLang";
 
 /// Returns the jobs of ordinary and nightly runs. The client libraries have an environment each: they need different versions of the same
 /// packages.
@@ -116,7 +116,7 @@ fn types() -> Result<(), String> {
     let wheel = dist::packages().map(|packages| packages.folder.join(&packages.library));
     let wheel = wheel.unwrap_or_default().display().to_string();
     // Below `tests`, Python does not find the sources, which have no extension module.
-    let configured = "--config pyproject.toml --no-cache . ../examples/python";
+    let configured = "--config pyproject.toml --no-cache .";
     let check = format!("ruff check {configured}");
     let format = format!("ruff format --check {configured}");
     let audit = ["--strict", "--assume-minimum-abi3", "3.10", &wheel];
@@ -129,7 +129,7 @@ fn types() -> Result<(), String> {
         let words: Vec<&str> = line.split(' ').collect();
         run(line, tools.join(words[0]), &words[1..], folder)?;
     }
-    // The types of the engines are not checked: most of their packages are empty here.
+    // The types of the engines are not checked: they are not installed here.
     check_types("package", &tools, &tools, &["plaincall", "tests"])
 }
 

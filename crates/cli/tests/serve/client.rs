@@ -73,10 +73,11 @@ fn the_command_gets_the_variables_and_no_secrets() {
         ("PLAINCALL_UPSTREAM_KEY", "upstream-key"),
         ("PLAINCALL_SECRET", secret),
     ];
-    let table: [(&[(&str, &str)], &str); 5] = [
+    let table: [(&[(&str, &str)], &str); 6] = [
         // Recorded replies need no key.
         (&[], "plaincall"),
         (&[("ANTHROPIC_API_KEY", "never sent")], "plaincall"),
+        (&[("OLLAMA_API_KEY", "never sent")], "plaincall"),
         (&[("OPENAI_API_KEY", "mine")], "mine"),
         (
             &[("OPENAI_API_KEY", "mine"), ("PLAINCALL_UPSTREAM_KEY", "up")],
@@ -86,12 +87,13 @@ fn the_command_gets_the_variables_and_no_secrets() {
     ];
     for (variables, key) in table {
         let script = "env; test \"$OPENAI_BASE_URL\" = \"$OPENAI_API_BASE\" && \
-            test \"$OPENAI_BASE_URL\" = \"$ANTHROPIC_BASE_URL/v1\"";
+            test \"$OPENAI_BASE_URL\" = \"$ANTHROPIC_BASE_URL/v1\" && test \"$OPENAI_BASE_URL\" = \"$OLLAMA_HOST/v1\"";
         let (status, output, notes) = ended(start(script, &[], variables));
         assert_eq!(status, Some(0), "{notes}");
         let has = |line: &str| output.lines().any(|found| found == line);
-        assert!(has(&format!("OPENAI_API_KEY={key}")), "{output}");
-        assert!(has(&format!("ANTHROPIC_AUTH_TOKEN={key}")), "{output}");
+        for variable in ["OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OLLAMA_API_KEY"] {
+            assert!(has(&format!("{variable}={key}")), "{output}");
+        }
         assert!(!output.contains("never sent"), "{output}");
         assert!(!output.contains("PLAINCALL_"), "{output}");
         assert!(

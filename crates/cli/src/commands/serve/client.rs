@@ -27,7 +27,7 @@ const TOKEN_VARIABLE: &str = "ANTHROPIC_AUTH_TOKEN";
 /// Clients would send this key instead of the token.
 const OTHER_KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 
-/// The variables that point clients of the OpenAI and Anthropic APIs to the gateway.
+/// The variables that point clients of the APIs to the gateway.
 #[derive(Debug)]
 pub(super) struct ClientVariables {
     /// The URL without `/v1`.
@@ -111,8 +111,12 @@ impl ClientVariables {
         };
         command.env("OPENAI_BASE_URL", &openai);
         command.env("OPENAI_API_BASE", &openai);
-        command.env("ANTHROPIC_BASE_URL", &self.origin);
-        command.env(KEY_VARIABLE, key).env(TOKEN_VARIABLE, key);
+        for variable in ["ANTHROPIC_BASE_URL", "OLLAMA_HOST"] {
+            command.env(variable, &self.origin);
+        }
+        for variable in [KEY_VARIABLE, TOKEN_VARIABLE, "OLLAMA_API_KEY"] {
+            command.env(variable, key);
+        }
     }
 }
 

@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::options::TaughtDialect;
 
-/// Serve the APIs of OpenAI and Anthropic, with tool calls, for models that only write text.
+/// Serve the APIs of OpenAI, Anthropic and Ollama, with tool calls, for models that only write text.
 ///
 /// Clients send requests with tools. Plaincall sends plain text to the model server, and converts the calls in the
 /// model's text to native tool calls. Chat completions requests without tools pass through unchanged. To use the gateway,
 /// set the base URL of your client to this server: with `/v1` at the end for clients of OpenAI's API, without it for
-/// clients of Anthropic's.
+/// clients of Anthropic's and Ollama's.
 ///
 /// The models are the tables `[models.NAME]` of the configuration, and `[serve]` has the limits, timeouts and keys
 /// (docs/configuration.md). `--upstream` serves one model server without a configuration. Without models and `--upstream`,
@@ -22,8 +22,8 @@ use crate::options::TaughtDialect;
 /// machine, uses the first that has models, and prints the variables for your client.
 ///
 /// With `-- COMMAND`, `serve` runs the command with `OPENAI_BASE_URL`, `OPENAI_API_BASE`, `OPENAI_API_KEY`,
-/// `ANTHROPIC_BASE_URL` and `ANTHROPIC_AUTH_TOKEN` set for the gateway, forwards signals to it, stops when it ends, and
-/// exits with its status. Standard output then belongs to the command. Otherwise it has the access log: one line of JSON
+/// `ANTHROPIC_BASE_URL`, `ANTHROPIC_AUTH_TOKEN`, `OLLAMA_HOST` and `OLLAMA_API_KEY` set for the gateway, forwards signals
+/// to it, stops when it ends, and exits with its status. Standard output then belongs to the command. Otherwise it has the access log: one line of JSON
 /// per request, without message content. `GET /health`, `/ready` and `/metrics` are for monitoring.
 ///
 /// SIGHUP reloads models and keys without interrupting any request; if a file is invalid, the old settings stay in use.
@@ -35,7 +35,7 @@ use crate::options::TaughtDialect;
 /// cannot be run.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeOptions {
-    /// A command to run with the gateway, and its arguments. The command is a client of the OpenAI or the Anthropic API.
+    /// A command to run with the gateway, and its arguments. The command is a client of one of the APIs.
     #[arg(value_name = "COMMAND", last = true, conflicts_with = "log_contents")]
     pub(crate) command: Vec<OsString>,
 
