@@ -54,9 +54,31 @@ fn folder() -> PathBuf {
 
 /// Runs programs with the addresses of gateways that answer with recorded replies.
 fn run_all(runner: &Path, folder: &Path, programs: &str, task: &str) -> Result<(), String> {
+    run_with(
+        &|| Command::new(dist::command()),
+        runner,
+        folder,
+        programs,
+        task,
+    )
+}
+
+/// Runs the Python client of OpenAI with gateways of another command.
+pub(crate) fn with_openai(plaincall: &dyn Fn() -> Command) -> Result<(), String> {
+    let python = installed("requirements.txt", "python")?;
+    run_with(plaincall, &python, &folder(), "openai_client.py", TASK)
+}
+
+fn run_with(
+    plaincall: &dyn Fn() -> Command,
+    runner: &Path,
+    folder: &Path,
+    programs: &str,
+    task: &str,
+) -> Result<(), String> {
     let gateway = |(replies, arguments): (&str, &str)| {
         let replies = self::folder().join(format!("{replies}.jsonl"));
-        let mut gateway = Command::new(dist::command());
+        let mut gateway = plaincall();
         gateway.args(["serve", "--listen", "127.0.0.1:0", "--upstream"]);
         gateway.arg(format!("replay:{}", replies.display()));
         let configuration = self::folder().join(format!("{arguments}.toml"));

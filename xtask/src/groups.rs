@@ -8,11 +8,11 @@ use crate::workspace::{CHECKED, cargo, root, target};
 use crate::{
     browser, clients, deny, deployment, dist, engines, fuzz, inspector, installed, interface, node,
     notices, npm, other_targets, python, python_package, repository_lints, restate, site, suites,
-    wasm,
+    wasm, windows,
 };
 
 /// The groups that a nightly run has. Each `.ci/run` has one of them, by the date.
-const NIGHTLY: [&str; 11] = [
+const NIGHTLY: [&str; 12] = [
     "fuzz",
     "engine-plugins",
     "spark",
@@ -24,6 +24,7 @@ const NIGHTLY: [&str; 11] = [
     "all-splits",
     "long-soak",
     "real-model",
+    "windows",
 ];
 
 /// Returns the questions and arms of the nightly group: of the model, and of a client of the gateway.
@@ -132,6 +133,7 @@ fn all(profile: &'static str) -> Vec<Job> {
         soak("soak", "24".to_owned()),
         soak("long-soak", "300".to_owned()),
         fuzz::job(),
+        windows::job(),
         python_package::model("real-model", real_model),
     ]);
     let more = [

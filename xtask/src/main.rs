@@ -33,6 +33,7 @@ mod step;
 mod suites;
 mod tools;
 mod wasm;
+mod windows;
 mod workspace;
 
 use std::process::{Command, ExitCode};

@@ -12,8 +12,7 @@ use crate::workspace::{at, cargo, entries, name_below, write};
 
 const FILE: &str = "THIRD-PARTY-NOTICES";
 /// The target platforms of the command.
-const TARGETS: &str =
-    "x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-apple-darwin aarch64-apple-darwin";
+const TARGETS: &str = "x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-apple-darwin aarch64-apple-darwin x86_64-pc-windows-msvc";
 /// The beginnings of file names with licences and notices, in lower case.
 const NAMES: &str = "licence license copying notice unlicense copyright";
 const HEAD: &str = "\

@@ -18,14 +18,14 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 14_080),
-    ("cli", 20_420),
+    ("agent", 14_060),
+    ("cli", 20_970),
     ("config", 4_290),
     ("gateway", 17_345),
     ("grammar", 5_110),
     ("http", 970),
     ("names", 590),
-    ("plaincall", 13_850),
+    ("plaincall", 14_180),
     ("plan", 2_550),
     ("probe", 4_580),
     ("prompt", 5_175),

@@ -39,18 +39,13 @@
 //!
 //! # Platforms
 //!
-//! The features `mcp` and `builtin` need Unix, and are compile errors elsewhere: MCP servers and `run_command` run in process
-//! groups, and the file tools open paths without following links. The rest works on every platform with tokio; tools that are
-//! [commands](plaincall::command) also need Unix.
+//! Unix and Windows. The feature `builtin` needs Unix, and is a compile error elsewhere: the file tools open paths without following
+//! links, and `run_command` needs a Unix shell.
 
-#[cfg(all(feature = "mcp", not(unix)))]
-compile_error!(
-    "the feature `mcp` of plaincall-agent needs Unix, because MCP servers run in process groups; disable it for this target"
-);
 #[cfg(all(feature = "builtin", not(unix)))]
 compile_error!(
     "the feature `builtin` of plaincall-agent needs Unix, because file tools open paths without following links and \
-     `run_command` runs in a process group; disable it for this target"
+     `run_command` needs a Unix shell; disable it for this target"
 );
 
 mod agent;

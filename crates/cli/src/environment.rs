@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::platform;
 
 /// The environment variables at startup.
 #[derive(Clone, Debug)]
@@ -18,13 +20,15 @@ impl Environment {
     )]
     pub(crate) fn read() -> Self {
         Self {
-            variables: env::vars_os().collect(),
+            variables: env::vars_os()
+                .map(|(name, value)| (platform::variable_name(name), value))
+                .collect(),
         }
     }
 
     /// Returns the value of a variable that is set, even to the empty string.
     pub(crate) fn get_set(&self, name: &str) -> Option<&OsStr> {
-        let value = self.variables.get(OsStr::new(name));
+        let value = self.variables.get(&platform::variable_name(name.into()));
         value.map(OsString::as_os_str)
     }
 
@@ -41,13 +45,30 @@ impl Environment {
 
     /// Returns the directory for temporary files.
     pub(crate) fn temporary_directory(&self) -> PathBuf {
-        self.get("TMPDIR")
-            .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+        platform::temporary_directory(self)
+    }
+
+    /// Returns the home directory of the user.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.get(platform::HOME).map(Path::new)
+    }
+
+    /// Returns the directory of Plaincall in the directory of a variable, or else below the home directory.
+    pub(crate) fn directory(&self, (variable, otherwise): (&str, &[&str])) -> Option<PathBuf> {
+        // The XDG specification ignores relative paths.
+        let value = self.get(variable).map(Path::new);
+        let base = match value.filter(|path| path.is_absolute()) {
+            Some(path) => path.to_owned(),
+            None => otherwise
+                .iter()
+                .fold(self.home()?.to_owned(), |path, name| path.join(name)),
+        };
+        Some(base.join("plaincall"))
     }
 
     /// Returns whether the terminal can move its cursor.
     pub(crate) fn has_capable_terminal(&self) -> bool {
-        self.get("TERM").is_some_and(|name| name != "dumb")
+        platform::has_capable_terminal(self)
     }
 
     /// Returns whether the terminal can show more than ASCII: yes, unless the locale is not UTF-8.

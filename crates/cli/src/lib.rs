@@ -11,6 +11,7 @@ mod model_servers;
 mod options;
 mod outcome;
 mod output;
+mod platform;
 mod replacement;
 mod report;
 mod runtime;

@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use plaincall::private;
 use tempfile::{Builder, NamedTempFile};
 
 /// Creates a file in the folder of `path`, which it can replace.
@@ -16,6 +17,7 @@ pub(crate) fn file_for(path: &Path, builder: &Builder<'_, '_>) -> io::Result<Nam
 /// Replaces a file atomically, so that the old file survives a full disk. Only its owner can read the new file.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = file_for(path, &Builder::new())?;
+    private::restrict(file.path())?;
     file.write_all(bytes)?;
     file.persist(path)?;
     Ok(())

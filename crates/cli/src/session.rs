@@ -2,15 +2,15 @@
 
 mod note;
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plaincall::{
     Log,
     log::{LogError, Record},
+    private,
 };
 
 use crate::history::{History, torn_tail_outcome};
@@ -71,17 +71,13 @@ impl Session {
                 error => format!("cannot continue the session `{name}`: {error}"),
             })
         };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
-            .map_err(|error| {
-                Failure::Runtime(format!(
-                    "cannot create {}: {}",
-                    directory.display(),
-                    reason(&error)
-                ))
-            })?;
+        private::create_directory(directory).map_err(|error| {
+            Failure::Runtime(format!(
+                "cannot create {}: {}",
+                directory.display(),
+                reason(&error)
+            ))
+        })?;
         let log = match Log::open(&path) {
             Err(LogError::Damaged { line, .. }) if keep_intact(&path, &name, line)? => {
                 Log::open(&path)

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use crate::environment::Environment;
 use crate::model_servers::ollama_host;
 use crate::options::{AgentOptions, FileOptions};
+use crate::platform::{CONFIGURATION, HOME, STATE};
 use crate::status::{Failure, print_note};
 use crate::terminal::problems;
 use crate::tools_file;
@@ -79,15 +80,15 @@ impl Configuration {
         let working_directory = std::path::absolute(".").map_err(|error| {
             Failure::Runtime(format!("cannot find the working directory: {error}"))
         })?;
-        let home = environment.get("HOME").map(PathBuf::from);
+        let home = environment.home().map(PathBuf::from);
         let explicit = environment.get(USER_FILE).map(PathBuf::from);
         let explicit = files.config.clone().or(explicit);
         let is_explicit = explicit.is_some();
         let user_file = explicit.or_else(|| {
-            let parent = directory(environment, "XDG_CONFIG_HOME", ".config");
+            let parent = environment.directory(CONFIGURATION);
             Some(parent?.join("config.toml"))
         });
-        let state = directory(environment, "XDG_STATE_HOME", ".local/state");
+        let state = environment.directory(STATE);
         let mut layers = Layers::default();
         layers.defaults = defaults(state.as_deref());
         layers.environment = from_variables(environment)?;
@@ -300,9 +301,10 @@ impl Configuration {
 
     /// Returns the directory of sessions.
     pub(crate) fn session_directory(&self) -> Result<&Path, Failure> {
-        let missing = "no directory for sessions; set `HOME`, or `sessions` in the configuration";
+        let missing =
+            format!("no directory for sessions; set `{HOME}`, or `sessions` in the configuration");
         let directory = self.settings.sessions.as_ref().map(|path| &*path.0);
-        directory.ok_or_else(|| Failure::Configuration(missing.to_owned()))
+        directory.ok_or(Failure::Configuration(missing))
     }
 
     /// Returns the warning about ignored parts of the project configuration.
@@ -340,21 +342,6 @@ fn defaults(state: Option<&Path>) -> Node {
         values["sessions"] = sessions.into();
     }
     Node::new(values, Origin::Default)
-}
-
-/// Returns the directory of Plaincall in the directory of a variable, or in `otherwise` below the home directory.
-pub(crate) fn directory(
-    environment: &Environment,
-    variable: &str,
-    otherwise: &str,
-) -> Option<PathBuf> {
-    // The XDG specification ignores relative paths.
-    let value = environment.get(variable).map(Path::new);
-    let base = match value.filter(|path| path.is_absolute()) {
-        Some(path) => path.to_owned(),
-        None => Path::new(environment.get("HOME")?).join(otherwise),
-    };
-    Some(base.join("plaincall"))
 }
 
 /// Returns the layer of the environment variables, such as `PLAINCALL_MODEL` and `PLAINCALL_LIMITS_TURNS`.

@@ -5,7 +5,7 @@ pub(crate) mod invocation;
 pub(crate) mod template;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +25,15 @@ pub const DEFAULT_OUTPUT_LIMIT: usize = 1 << 20;
 /// The default grace period of a command, between `SIGTERM` and `SIGKILL`.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Why this system cannot run scripts for `sh -c`.
+const WITHOUT_SHELL: Option<&str> = if cfg!(windows) {
+    Some(
+        "scripts for `sh -c` need Unix; on Windows, name a program and its arguments with `command`",
+    )
+} else {
+    None
+};
+
 /// A command, which [`Tool::command`] makes a tool.
 ///
 /// Its texts may contain placeholders: `{name}` for an argument, exactly as the model wrote it; `{directory:current}` for
@@ -37,7 +46,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// its standard error.
 ///
 /// It runs in its own process group. When it exits, times out or is cancelled, the whole group is killed. Only processes
-/// that have left the group survive.
+/// that have left the group survive. On Windows it runs in a job object, which none of its processes can leave and which is killed
+/// without a grace period.
 #[derive(Clone, Debug)]
 pub struct Command {
     form: Form,
@@ -67,7 +77,7 @@ impl Command {
         ))
     }
 
-    /// Creates a command from a script for `sh -c`.
+    /// Creates a command from a script for `sh -c`. Needs Unix.
     ///
     /// Arguments do not become part of the script: `{name}` is replaced by a positional parameter of the shell (`${1}`, …).
     /// Quote it like any other parameter: `"{name}"`. A placeholder between single quotes is rejected, because the shell does
@@ -79,7 +89,8 @@ impl Command {
         Self::of(Form::Shell(script.into()))
     }
 
-    /// Creates a command that runs a script written by the model: the text of this parameter, with `sh -c`.
+    /// Creates a command that runs a script written by the model: the text of this parameter, with `sh -c`. Needs
+    /// Unix.
     ///
     /// Such a script can do anything that a shell can, so give the tool the effect [`Effect::Write`](crate::Effect::Write).
     /// Its standard input is empty. The result contains its standard output and standard error in the order in which they
@@ -166,6 +177,9 @@ impl Command {
                 (Line::Written(check.written(parameter)), interpreted)
             }
         };
+        if let (Form::Shell(_) | Form::Written(_), Some(reason)) = (&self.form, WITHOUT_SHELL) {
+            check.problem(CommandLocation::Whole, reason);
+        }
         let directory = check.directory(self.directory.as_deref());
         check.environment(&self.environment);
         if let Some(folder) = &self.tools_directory
@@ -310,7 +324,7 @@ impl Check<'_> {
             )),
             Some(Piece::Text(text)) if !Path::new(text).is_absolute() => {
                 if self.has_tools_directory {
-                    pieces.splice(0..0, [Piece::ToolsDirectory, Piece::Text("/".to_owned())]);
+                    pieces.splice(0..0, [Piece::ToolsDirectory, Piece::Text(MAIN_SEPARATOR_STR.to_owned())]);
                 } else {
                     self.problem(place, format!(
                         "the working directory `{directory}` is a relative path; begin it with `/`, `{{directory:current}}` or `{{directory:run}}`"

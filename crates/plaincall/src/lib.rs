@@ -44,15 +44,14 @@
 //!
 //! # Platforms
 //!
-//! Only processes need Unix: commands run in process groups. Elsewhere there is no module [`process`], and a run with a
-//! [`Command`] is an error ([`run::RunError::NoProcesses`]). Without the feature `tokio`, the crate also works on targets
-//! such as `wasm32-unknown-unknown`.
+//! Unix and Windows. Commands run in process groups, on Windows in job objects; scripts for `sh -c` need Unix. Without the feature
+//! `tokio`, the crate also works on targets such as `wasm32-unknown-unknown`.
 //!
 //! The crates below are re-exported as [`syntax`] (text to events and back), [`reply`] (text to decided calls), [`prompt`] (texts
 //! for a model), [`plan`] (the call graph) and [`names`]; the definitions of tools are in [`tool`]. `spec/running.md` in the repository defines how calls run.
 
 #![cfg_attr(
-    not(all(feature = "tokio", unix)),
+    not(feature = "tokio"),
     allow(dead_code, unused_imports, reason = "used only to run calls")
 )]
 
@@ -85,7 +84,9 @@ mod driver;
 pub mod durable;
 #[cfg(feature = "tokio")]
 mod observers;
-#[cfg(all(feature = "tokio", unix))]
+#[cfg(feature = "tokio")]
+pub mod private;
+#[cfg(feature = "tokio")]
 pub mod process;
 #[cfg(feature = "tokio")]
 mod received;

@@ -29,6 +29,7 @@ use crate::gate::Gate;
 use crate::log::{LOG_VERSION, Log, Recorder};
 use crate::observers::{Listener, Observer, RunEvents, observe};
 use crate::policy::{Echoes, Policy};
+use crate::process::can_start;
 use crate::received::Received;
 pub use crate::replay::Unfinished;
 use crate::replay::{beginning, replay_with};
@@ -565,16 +566,9 @@ fn check_runtime(toolbox: &Toolbox) -> Result<(), RunError> {
     if catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_err() {
         return Err(RunError::NoTimers);
     }
-    #[cfg(unix)]
-    let has_processes = || {
-        let child = tokio::signal::unix::SignalKind::child();
-        catch_unwind(|| drop(tokio::signal::unix::signal(child))).is_ok()
-    };
-    #[cfg(not(unix))]
-    let has_processes = || false;
     let command = |tool: &&Tool| tool.code.command().is_some();
     match toolbox.iter().find(command) {
-        Some(command) if !has_processes() => Err(RunError::NoProcesses {
+        Some(command) if !can_start() => Err(RunError::NoProcesses {
             tool: command.name().to_owned(),
         }),
         _ => Ok(()),

@@ -2,17 +2,16 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::event::DirectoryBegin;
+use crate::private;
 
 /// The prefix of the names of temporary scratch directories.
 const PREFIX: &str = "plaincall-";
 
-const PRIVATE: u32 = 0o700;
 /// Permissions that other users must not have for a temporary scratch directory.
 const OTHERS: u32 = 0o077;
 /// Permissions that other users must not have for any scratch directory that is used again.
@@ -103,12 +102,8 @@ impl DirectorySetting {
         match self {
             Self::In(parent) => {
                 // Commands may have another working directory, so they need an absolute path.
-                let made = std::path::absolute(&parent).and_then(|parent| {
-                    let mut builder = tempfile::Builder::new();
-                    #[cfg(unix)]
-                    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(PRIVATE));
-                    builder.prefix(PREFIX).tempdir_in(parent)
-                });
+                let made = std::path::absolute(&parent)
+                    .and_then(|parent| private::temporary_directory(PREFIX, &parent));
                 let made = made.map_err(|error| (parent, error))?;
                 Ok(RunDirectory {
                     path: made.keep(),
@@ -118,7 +113,7 @@ impl DirectorySetting {
             }
             Self::At(directory) => {
                 let made = std::path::absolute(&directory)
-                    .and_then(|path| make_private(&path, true).map(|()| path));
+                    .and_then(|path| private::create_directory(&path).map(|()| path));
                 let path = made.map_err(|error| (directory, error))?;
                 Ok(RunDirectory {
                     path,
@@ -158,7 +153,7 @@ impl DirectorySetting {
             && name.is_some_and(|name| name.starts_with(PREFIX))
             && parent.is_some_and(|parent| path.parent() == Some(&parent));
         if is_over && begin.temporary && has_our_name && path.symlink_metadata().is_err() {
-            make_private(&path, false).map_err(|error| (path.clone(), error))?;
+            private::create_new_directory(&path).map_err(|error| (path.clone(), error))?;
         }
         if !path.is_absolute() || !path.is_dir() {
             return Err((path, io::ErrorKind::NotFound.into()));
@@ -175,15 +170,6 @@ impl DirectorySetting {
             stays: AtomicBool::new(true),
         })
     }
-}
-
-/// Creates a directory that only its owner can use. With `with_parents`, also creates missing parents, and leaves an existing
-/// directory unchanged.
-fn make_private(path: &Path, with_parents: bool) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, PRIVATE);
-    builder.recursive(with_parents).create(path)
 }
 
 /// Checks that no other user can have created or changed a directory since the run used it.
@@ -215,10 +201,14 @@ fn check(path: &Path, forbidden: u32) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
-#[cfg(not(unix))]
-fn check(_: &Path, _: u32) -> io::Result<()> {
-    let why = "its owner can be checked only on Unix";
-    Err(io::Error::new(io::ErrorKind::Unsupported, why))
+/// The temporary directory of a Windows user belongs to that user.
+#[cfg(windows)]
+fn check(path: &Path, _: u32) -> io::Result<()> {
+    if path.symlink_metadata()?.is_symlink() {
+        let why = "it is a symbolic link; name its target";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(())
 }
 
 impl RunDirectory {

@@ -13,7 +13,7 @@ pub enum RunError {
     NoRuntime,
     /// The tokio runtime has no timers.
     NoTimers,
-    /// A tool is a command, but the tokio runtime has no I/O driver, or the platform is not Unix.
+    /// A tool is a command, but the tokio runtime has no I/O driver.
     NoProcesses {
         /// The name of the tool.
         tool: String,
@@ -58,7 +58,7 @@ impl fmt::Display for RunError {
             }
             Self::NoProcesses { tool } => write!(
                 formatter,
-                "the tool `{tool}` is a command, which needs Unix and a tokio runtime with an I/O driver; build it with `enable_all`"
+                "the tool `{tool}` is a command, which needs a tokio runtime with an I/O driver; build it with `enable_all`"
             ),
             Self::Dialect(error) => error.fmt(formatter),
             Self::CurrentDirectory { path, error } => write!(

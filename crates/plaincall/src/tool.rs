@@ -32,10 +32,7 @@ impl Code {
     pub(crate) fn start(&self, arguments: Arguments, context: Context) -> BoxToolFuture {
         match self {
             Self::Function(function) => function(arguments, context),
-            #[cfg(unix)]
             Self::Command(command) => command.start(&arguments, context),
-            #[cfg(not(unix))]
-            Self::Command(_) => Box::pin(async { Err("commands require Unix".into()) }),
         }
     }
 

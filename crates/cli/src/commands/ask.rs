@@ -7,7 +7,6 @@ use clap::Args;
 use plaincall::prompt::answer::AnswerSchema;
 use plaincall::tool::json::parse;
 use plaincall_agent::{AgentError, AgentErrorKind, Answer};
-use rustix::fs::FileType;
 use serde_json::json;
 
 use crate::commands::conversation::{
@@ -16,13 +15,14 @@ use crate::commands::conversation::{
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::JsonOutput;
+use crate::platform::{StandardInput, standard_input};
 use crate::runtime::block_on;
 use crate::settings::{Configuration, close_servers};
 use crate::status::{
     Failure, KEEP_FILES, Outcome, Status, print_error, print_note, report_removed_files,
 };
 use crate::terminal::displays::Displays;
-use crate::text::input::{note_if_waiting, stdin_type};
+use crate::text::input::note_if_waiting;
 use crate::tools_file;
 
 /// Ask a model a question, with tools.
@@ -265,5 +265,5 @@ fn answer_schema(path: &Path) -> Result<AnswerSchema, Failure> {
 
 /// Returns whether standard input is a pipe or a file, and not a terminal, a socket or `/dev/null`.
 fn has_document() -> bool {
-    matches!(stdin_type(), FileType::Fifo | FileType::RegularFile)
+    standard_input() != StandardInput::Other
 }

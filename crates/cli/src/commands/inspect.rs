@@ -1,14 +1,12 @@
 //! `plaincall inspect`: open a reply or a log in the inspector.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::process::CommandExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
+use plaincall::private;
 use plaincall_config::DialectOptions;
 use plaincall_reply::Unclosed;
 use plaincall_report::page::with_given;
@@ -19,9 +17,9 @@ use tokio::time::timeout;
 use crate::environment::Environment;
 use crate::options::{ReplyDialect, ReplyDialectOption, ToolsOption};
 use crate::output::Output;
+use crate::platform::{CACHE, HOME, desktop_browser, detach};
 use crate::replacement::replace;
 use crate::runtime::block_on;
-use crate::settings::directory;
 use crate::status::{Failure, Outcome, Status, cannot_write, print_note, reason};
 use crate::text::input::read_input;
 
@@ -159,18 +157,14 @@ fn definition(tool: &ToolSpec) -> Value {
 
 /// Writes the page to a file that only the user can read, and returns its path.
 fn write_private(page: &str, environment: &Environment) -> Result<PathBuf, Failure> {
-    let folder = directory(environment, "XDG_CACHE_HOME", ".cache").ok_or_else(|| {
-        let message = "cannot write the page: neither `XDG_CACHE_HOME` nor `HOME` is set; name a file with `--html`";
-        Failure::Runtime(message.to_owned())
+    let folder = environment.directory(CACHE).ok_or_else(|| {
+        let variable = CACHE.0;
+        Failure::Runtime(format!("cannot write the page: neither `{variable}` nor `{HOME}` is set; name a file with `--html`"))
     })?;
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder)
-        .map_err(|error| {
-            let (folder, reason) = (folder.display(), reason(&error));
-            Failure::Runtime(format!("cannot create {folder}: {reason}"))
-        })?;
+    private::create_directory(&folder).map_err(|error| {
+        let (folder, reason) = (folder.display(), reason(&error));
+        Failure::Runtime(format!("cannot create {folder}: {reason}"))
+    })?;
     let path = folder.join("inspector.html");
     replace(&path, page.as_bytes()).map_err(|error| cannot_write(&path, &error))?;
     Ok(path)
@@ -180,40 +174,28 @@ fn write_private(page: &str, environment: &Environment) -> Result<PathBuf, Failu
 fn is_opened(page: &Path, environment: &Environment) -> bool {
     browsers(environment)
         .into_iter()
-        .any(|browser| starts(&browser, page))
+        .any(|browser| starts(browser, page))
 }
 
 /// Returns the commands to try, in order.
-fn browsers(environment: &Environment) -> Vec<OsString> {
-    if let Some(list) = environment.get("BROWSER") {
-        return std::env::split_paths(list)
-            .map(PathBuf::into_os_string)
-            .collect();
-    }
-    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
-        .into_iter()
-        .any(|name| environment.get(name).is_some());
-    if cfg!(target_os = "macos") {
-        vec!["open".into()]
-    } else if has_display {
-        vec!["xdg-open".into()]
-    } else {
-        Vec::new()
+fn browsers(environment: &Environment) -> Vec<Command> {
+    match environment.get("BROWSER") {
+        Some(list) => std::env::split_paths(list).map(Command::new).collect(),
+        None => desktop_browser(environment).into_iter().collect(),
     }
 }
 
 /// Starts a browser. Returns `false` if it fails soon.
-fn starts(browser: &OsStr, page: &Path) -> bool {
-    let mut command = Command::new(browser);
-    command
+fn starts(mut browser: Command, page: &Path) -> bool {
+    browser
         .arg(page)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        // Ctrl-C in the terminal is not for the browser.
-        .process_group(0);
+        .stderr(Stdio::null());
+    // Ctrl-C in the terminal is not for the browser.
+    detach(&mut browser);
     block_on(async {
-        let Ok(mut child) = tokio::process::Command::from(command).spawn() else {
+        let Ok(mut child) = tokio::process::Command::from(browser).spawn() else {
             return Ok(false);
         };
         Ok(match timeout(PATIENCE, child.wait()).await {

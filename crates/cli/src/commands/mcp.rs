@@ -1,12 +1,10 @@
 //! `plaincall mcp`: serve tools to MCP clients.
 
-use std::fs::Permissions;
 use std::io::{self, IsTerminal as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{rules::Rule, run::RemovedFiles};
+use plaincall::{private, rules::Rule, run::RemovedFiles};
 use plaincall_agent::mcp::McpToolServer;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
@@ -128,10 +126,7 @@ fn parent_directory(file: &Path) -> Result<PathBuf, Failure> {
 
 /// Creates a temporary directory, which is removed when the value is dropped.
 fn temporary(parent: &Path) -> Result<tempfile::TempDir, Failure> {
-    let directory = tempfile::Builder::new()
-        .prefix("plaincall-")
-        .permissions(Permissions::from_mode(0o700))
-        .tempdir_in(parent);
+    let directory = private::temporary_directory("plaincall-", parent);
     directory.map_err(|error| {
         let parent = parent.display();
         Failure::Runtime(format!(

@@ -24,10 +24,11 @@ use crate::commands::serve::configured::Configured;
 use crate::commands::serve::discovery::find_upstream;
 use crate::commands::serve::log::Log;
 pub(crate) use crate::commands::serve::options::ServeOptions;
-use crate::commands::serve::reload::{Reload, has_terminal};
+use crate::commands::serve::reload::Reload;
 use crate::environment::Environment;
 use crate::keys::Source;
 use crate::output::JsonOutput;
+use crate::platform::has_terminal;
 use crate::status::{Failure, Outcome, Status, print_error, print_note, reason};
 use crate::terminal::interrupts::Interrupts;
 

@@ -1,12 +1,11 @@
 //! The project configuration, which needs the user's trust.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use plaincall_config::Node;
 use plaincall_config::settings::{FilePath, Settings, read_settings, untrusted};
 
+use crate::platform::foreign;
 use crate::settings::texts::{self, Texts};
 use crate::settings::trust;
 use crate::status::Failure;
@@ -15,10 +14,6 @@ use crate::tools_file;
 
 /// The file name.
 const FILE: &str = "plaincall.toml";
-/// Permission bit: anyone can write.
-const WORLD_WRITABLE: u32 = 0o002;
-/// Permission bit: only the owner can replace files in the directory.
-const STICKY: u32 = 0o1000;
 
 /// A project configuration.
 #[derive(Debug, Default)]
@@ -123,7 +118,7 @@ impl Project {
     }
 
     pub(super) fn directory(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new("/"))
+        self.path.parent().unwrap_or(&self.path)
     }
 
     fn collect_paths(&mut self, layer: &Node, home: Option<&Path>) {
@@ -180,20 +175,9 @@ fn read_file(path: &Path) -> Result<String, Flaw> {
     };
     let unreadable = |reason: String| flaw(format!("cannot be read: {reason}"));
     let (bytes, metadata) = texts::read(path).map_err(unreadable)?;
-    let link_metadata =
-        |path: &Path| fs::symlink_metadata(path).map_err(|error| unreadable(error.to_string()));
-    let user = rustix::process::geteuid().as_raw();
-    // Check both a symbolic link and its target.
-    for owner in [link_metadata(path)?.uid(), metadata.uid()] {
-        if owner != user && owner != 0 {
-            let sentence = format!("belongs to another user (uid {owner}; yours is {user})");
-            return Err(flaw(sentence));
-        }
-    }
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    let mode = link_metadata(directory)?.permissions().mode();
-    if mode & WORLD_WRITABLE != 0 && mode & STICKY == 0 {
-        return Err(flaw("is in a world-writable directory".to_owned()));
+    let foreign = foreign(path, &metadata).map_err(|error| unreadable(error.to_string()))?;
+    if let Some(sentence) = foreign {
+        return Err(flaw(sentence));
     }
     let name = path.display().to_string();
     tools_file::text(&name, bytes).map_err(|_| Flaw {

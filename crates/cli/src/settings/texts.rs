@@ -1,13 +1,11 @@
 //! Safe reading of project files, which come from the author of the project and may not be trusted yet.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
+use crate::platform::open_without_waiting;
 use crate::status::reason;
 
 /// The maximum size of a file, in bytes.
@@ -69,12 +67,7 @@ pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Metadata), String> {
     // Check before opening, because opening some devices has side effects.
     is_regular(&fs::metadata(path).map_err(failed)?)?;
     // Check again, because the file may have been replaced.
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file: File = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)
-        .map_err(failed)?;
+    let file = open_without_waiting(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     is_regular(&metadata)?;
     let mut bytes = Vec::new();

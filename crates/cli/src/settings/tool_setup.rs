@@ -1,14 +1,13 @@
 //! The tools, rules and limits of an agent.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use plaincall::names::{did_you_mean, nearest_name};
+use plaincall::names::nearest_name;
 use plaincall::{
     Policy, Rules, Tool, Toolbox,
     rules::{Pattern, Rule},
 };
-use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
 use plaincall_agent::mcp::{McpConfig, McpOptions, McpServers};
 use plaincall_agent::{AgentLimits, OnNoToolCall};
 use plaincall_config::settings::{FilePath, Model};
@@ -16,6 +15,7 @@ use plaincall_config::tools::{self, RuleTable};
 use plaincall_config::{self as config, Node, child, dotted};
 
 use crate::environment::Environment;
+use crate::platform::builtin;
 use crate::settings::Configuration;
 use crate::settings::model::http;
 use crate::status::{Failure, print_note};
@@ -176,28 +176,11 @@ impl Configuration {
         if sources.builtin.iter().any(|(known, _)| *known == key) {
             return Ok(());
         }
-        let broken = |error: BuiltinError| Failure::Configuration(error.to_string());
-        let mut builtin = Builtin::in_directory(directory).map_err(broken)?;
         let sharing = agents.iter().map(|agent| &agent.settings.builtin);
         let sharing = sharing.filter(|it| it.all_tools() == key);
         let chosen: Option<Vec<&Vec<String>>> = sharing.map(|it| it.tools.as_ref()).collect();
-        if let Some(names) = chosen {
-            let chosen = names.into_iter().flatten();
-            let chosen = chosen
-                .map(|name| BuiltinTool::from_name(name).ok_or_else(|| unknown_builtin(name)));
-            builtin = builtin.only(chosen.collect::<Result<Vec<_>, Failure>>()?);
-        }
-        if let Some(hosts) = &key.fetch_hosts {
-            builtin = builtin.fetch_hosts(hosts);
-        }
-        if let Some(time) = key.command_timeout {
-            builtin = builtin.command_timeout(time.0);
-        }
-        builtin = builtin.command_environment(&key.command_environment);
-        if let Some(user) = user {
-            builtin = builtin.user(user.clone());
-        }
-        let tools = builtin.tools().map_err(broken)?;
+        let chosen = chosen.map(|names| names.into_iter().flatten().map(String::as_str).collect());
+        let tools = builtin::tools(directory, &key, chosen, user)?;
         sources.builtin.push((key, tools));
         Ok(())
     }
@@ -220,7 +203,7 @@ impl Configuration {
                 })?;
             config.servers.extend(read.servers);
         }
-        let home = environment.get("HOME").map(Path::new);
+        let home = environment.home();
         for name in self.settings.mcp.servers.keys() {
             let pointer = child("/mcp/servers", name);
             let mut table = Node::default();
@@ -325,8 +308,7 @@ fn check_builtin(agents: &[&Configuration], toolboxes: &[Toolbox]) -> Result<(),
             let name = tool.name();
             let (other, known) = *first.entry(name).or_insert((agent, tool));
             let is_builtin = |it: &Configuration| it.settings.builtin.directory.is_some();
-            let are_builtin =
-                BuiltinTool::from_name(name).is_some() && is_builtin(agent) && is_builtin(other);
+            let are_builtin = builtin::is_name(name) && is_builtin(agent) && is_builtin(other);
             if are_builtin && !tool.is_same(known) {
                 let names = [other, *agent].map(|it| it.agent().unwrap_or_default());
                 return Err(Failure::Configuration(format!(
@@ -382,13 +364,4 @@ fn rule(table: &RuleTable) -> Rule {
     arguments.fold(rule, |rule, (pointer, pattern)| {
         rule.argument(pointer, pattern.as_str())
     })
-}
-
-fn unknown_builtin(name: &str) -> Failure {
-    let names = BuiltinTool::ALL.map(BuiltinTool::name);
-    Failure::Configuration(format!(
-        "`builtin.tools`: unknown built-in tool `{name}`; the built-in tools are {}{}",
-        names.join(", "),
-        did_you_mean(name, names)
-    ))
 }

@@ -4,16 +4,16 @@
 //! covers the exact content of this file and of the files that it includes. Changing any of these files revokes trust.
 
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use plaincall::private;
 use plaincall_config::secret::{not_shown, redacted, redacted_prose};
 use sha2::{Digest as _, Sha256};
 
 use crate::output::Output;
+use crate::platform::{HOME, STATE};
 use crate::sanitize::sanitize;
 use crate::settings::texts::Texts;
 use crate::settings::{Configuration, Project};
@@ -48,13 +48,13 @@ fn files<'f>(
 pub(super) fn fingerprint(project: &Project, included: &Texts) -> String {
     sha256(files(project, included).flat_map(|(path, text)| {
         let path = path.strip_prefix(project.directory()).unwrap_or(path);
-        [path.as_os_str().as_bytes(), text]
+        [path.as_os_str().as_encoded_bytes(), text]
     }))
 }
 
 /// Returns the path of the file with the trusted fingerprint of a project.
 fn file(state: &Path, path: &Path) -> PathBuf {
-    let name = sha256([path.as_os_str().as_bytes()]);
+    let name = sha256([path.as_os_str().as_encoded_bytes()]);
     state.join("trusted").join(name)
 }
 
@@ -69,10 +69,7 @@ fn set(state: &Path, path: &Path, fingerprint: Option<&str>) -> Result<(), Failu
     let result = match fingerprint {
         Some(fingerprint) => {
             let directory = file.parent().unwrap_or(state);
-            let created = DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(directory);
+            let created = private::create_directory(directory);
             // An incomplete fingerprint matches nothing.
             created.and_then(|()| fs::write(&file, fingerprint))
         }
@@ -128,14 +125,17 @@ pub(crate) fn distrust(configuration: &Configuration) -> Outcome {
 fn project_and_state(configuration: &Configuration) -> Result<(&Project, &Path), Failure> {
     let no_file =
         "no project configuration: there is no `plaincall.toml` in this directory or its parents";
-    let no_state = "cannot store trust: neither `XDG_STATE_HOME` nor `HOME` is set";
+    let no_state = format!(
+        "cannot store trust: neither `{}` nor `{HOME}` is set",
+        STATE.0
+    );
     let (project, state) = (
         configuration.project.as_ref(),
         configuration.state.as_deref(),
     );
     Ok((
         project.ok_or_else(|| Failure::Usage(no_file.to_owned()))?,
-        state.ok_or_else(|| Failure::Runtime(no_state.to_owned()))?,
+        state.ok_or(Failure::Runtime(no_state))?,
     ))
 }
 

@@ -1,13 +1,8 @@
 //! Signals that end a command: the first cancels it, the second exits immediately.
 
-use std::fs;
-use std::future::pending;
-use std::io;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal as Number;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
+use crate::platform::signals::Signals;
 use crate::status::Failure;
 
 /// A repeated signal within this time is ignored: `timeout` signals both the command and its process group, and a shell
@@ -17,63 +12,47 @@ const REPETITION: Duration = Duration::from_millis(100);
 /// Receives signals. The previous signal handlers are replaced permanently.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
-    interrupt: Signal,
-    terminate: Signal,
-    quit: Signal,
-    /// `None` if SIGHUP was ignored at startup, as under `nohup`.
-    hangup: Option<Signal>,
-    /// SIGXFSZ, so that exceeding the file size limit fails the write instead of killing the process.
-    _too_large: Signal,
+    signals: Signals,
     debounce: Debounce,
 }
 
-/// A received signal.
+/// A received signal. On Windows, Ctrl-C is an interrupt, and Ctrl-Break and the closing of the console terminate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Interrupt {
-    kind: SignalKind,
+pub(crate) enum Interrupt {
+    Hangup = 1,
+    CtrlC = 2,
+    Quit = 3,
+    Terminate = 15,
 }
 
 impl Interrupt {
     /// Returns the exit status: 128 plus the signal number.
     pub(crate) fn status(self) -> u8 {
-        u8::try_from(128 + self.kind.as_raw_value()).unwrap_or(255)
-    }
-
-    /// Returns the signal number.
-    pub(crate) fn number(self) -> i32 {
-        self.kind.as_raw_value()
+        128 + self as u8
     }
 
     /// Returns whether the signal comes from the keyboard.
     pub(crate) fn is_from_keyboard(self) -> bool {
-        self.kind == SignalKind::interrupt() || self.is_urgent()
+        self == Self::CtrlC || self.is_urgent()
     }
 
     /// Returns whether the signal is SIGHUP.
     pub(crate) fn is_hangup(self) -> bool {
-        self.kind == SignalKind::hangup()
+        self == Self::Hangup
     }
 
     /// Returns whether the signal requests an immediate exit.
     pub(crate) fn is_urgent(self) -> bool {
-        self.kind == SignalKind::quit()
+        self == Self::Quit
     }
 }
 
 impl Interrupts {
     pub(crate) fn new() -> Result<Self, Failure> {
-        Self::register()
-            .map_err(|error| Failure::Runtime(format!("cannot listen for signals: {error}")))
-    }
-
-    fn register() -> io::Result<Self> {
-        let hangup = SignalKind::hangup();
+        let signals = Signals::register()
+            .map_err(|error| Failure::Runtime(format!("cannot listen for signals: {error}")))?;
         Ok(Self {
-            hangup: (!is_ignored(hangup)).then(|| signal(hangup)).transpose()?,
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            quit: signal(SignalKind::quit())?,
-            _too_large: signal(SignalKind::from_raw(Number::XFSZ.as_raw()))?,
+            signals,
             debounce: Debounce::default(),
         })
     }
@@ -81,7 +60,7 @@ impl Interrupts {
     /// Waits for the next signal.
     pub(crate) async fn next(&mut self) -> Interrupt {
         loop {
-            let interrupt = self.receive().await;
+            let interrupt = self.signals.next().await;
             if self.debounce.is_new(interrupt, Instant::now()) {
                 return interrupt;
             }
@@ -91,22 +70,6 @@ impl Interrupts {
     /// Forgets the last signal, so that the next one counts even if it follows at once.
     pub(crate) fn forget(&mut self) {
         self.debounce = Debounce::default();
-    }
-
-    async fn receive(&mut self) -> Interrupt {
-        let hangup = async {
-            match &mut self.hangup {
-                Some(hangup) => hangup.recv().await,
-                None => pending().await,
-            }
-        };
-        let kind = tokio::select! {
-            _ = self.interrupt.recv() => SignalKind::interrupt(),
-            _ = self.terminate.recv() => SignalKind::terminate(),
-            _ = self.quit.recv() => SignalKind::quit(),
-            _ = hangup => SignalKind::hangup(),
-        };
-        Interrupt { kind }
     }
 }
 
@@ -138,34 +101,24 @@ impl Debounce {
     }
 }
 
-/// Returns whether the signal was ignored at startup, if the system reports it.
-fn is_ignored(kind: SignalKind) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (kind.as_raw_value() - 1) & 1 == 1)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
-
-    use tokio::signal::unix::SignalKind;
 
     use super::{Debounce, Interrupt};
 
     #[test]
     fn repeated_signals() {
-        let check = |signals: &[(SignalKind, u64, bool)]| {
+        let check = |signals: &[(Interrupt, u64, bool)]| {
             let started = Instant::now();
             let mut debounce = Debounce::default();
             for (kind, at, expected) in signals {
                 let now = started + Duration::from_millis(*at);
-                let is_new = debounce.is_new(Interrupt { kind: *kind }, now);
+                let is_new = debounce.is_new(*kind, now);
                 assert_eq!(is_new, *expected, "{signals:?} at {at}");
             }
         };
-        let (interrupt, terminate) = (SignalKind::interrupt(), SignalKind::terminate());
+        let (interrupt, terminate) = (Interrupt::CtrlC, Interrupt::Terminate);
         check(&[
             (terminate, 0, true),
             (terminate, 0, false),
@@ -182,6 +135,6 @@ mod tests {
             (terminate, 1, true),
             (interrupt, 2, true),
         ]);
-        check(&[(interrupt, 0, true), (SignalKind::quit(), 1, true)]);
+        check(&[(interrupt, 0, true), (Interrupt::Quit, 1, true)]);
     }
 }

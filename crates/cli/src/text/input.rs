@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use plaincall_names::nearest_name;
 use plaincall_reply::Stop;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FileType, fstat};
 
 use crate::output::Output;
+use crate::platform::{StandardInput, is_input_silent, standard_input};
 use crate::status::{Failure, Outcome, Status, print_error, print_note, reason};
 
 /// The size of the read buffer.
@@ -51,7 +50,7 @@ impl Input {
         }
         Self {
             name: "standard input".to_owned(),
-            is_file: stdin_type() == FileType::RegularFile,
+            is_file: standard_input() == StandardInput::File,
             reader: Box::new(stdin.lock()),
         }
     }
@@ -249,24 +248,7 @@ fn suggest_file(path: &Path) -> String {
 /// Prints a note if standard input is a pipe that has no data for a second: some programs start others with a pipe that they
 /// never close.
 pub(crate) fn note_if_waiting(note: &str) {
-    if stdin_type() != FileType::Fifo {
-        return;
-    }
-    let stdin = io::stdin();
-    let second = Timespec {
-        tv_sec: 1,
-        tv_nsec: 0,
-    };
-    let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
-    if poll(&mut watched, Some(&second)) == Ok(0) {
+    if standard_input() == StandardInput::Pipe && is_input_silent() {
         print_note(note);
     }
-}
-
-/// Returns the file type of standard input.
-pub(crate) fn stdin_type() -> FileType {
-    let metadata = fstat(io::stdin());
-    metadata.map_or(FileType::Unknown, |metadata| {
-        FileType::from_raw_mode(metadata.st_mode)
-    })
 }

@@ -10,6 +10,7 @@ use super::line::LineEncoder;
 use super::record::{TornTail, read_log};
 use super::storage::Storage;
 use crate::event::RunEvent;
+use crate::private;
 
 /// The log of a run, from which the run can be resumed (`spec/log.md`).
 ///
@@ -22,15 +23,15 @@ pub struct Log {
 }
 
 impl Log {
-    /// Creates a new log. On Unix, only the owner can read the file.
+    /// Creates a new log. Only the owner can read the file.
     ///
     /// # Errors
     /// Returns an error if the file already exists, or cannot be created, locked or synced.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, LogError> {
         let path = path.as_ref();
-        let mut options = private();
+        let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        let file = options.open(path).map_err(|error| match error.kind() {
+        let file = private::open(path, &options).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => LogError::Exists { path: path.into() },
             _ => LogError::file(path, "created", error),
         })?;
@@ -54,14 +55,14 @@ impl Log {
         Self::read(file, path)
     }
 
-    /// Opens the log of a run to resume it, or creates a new log if the file does not exist or is empty. On Unix, only the owner
-    /// can read a new file.
+    /// Opens the log of a run to resume it, or creates a new log if the file does not exist or is empty. Only the owner can
+    /// read a new file.
     ///
     /// # Errors
     /// Same as [`create`](Self::create) and [`resume`](Self::resume).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LogError> {
         let path = path.as_ref();
-        let mut options = private();
+        let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let file = locked(path, &options)?;
         // Only after locking it: the run that created it may not have written yet.
@@ -163,20 +164,11 @@ impl Drop for LockedFile {
     }
 }
 
-/// Returns options with which only the owner can read a new file.
-fn private() -> OpenOptions {
-    #[cfg_attr(not(unix), allow(unused_mut))]
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
 /// Opens and locks a file.
 fn locked(path: &Path, options: &OpenOptions) -> Result<File, LogError> {
     loop {
         let failed = |error| LogError::file(path, "opened", error);
-        let file = options.open(path).map_err(failed)?;
+        let file = private::open(path, options).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
             return Err(LogError::NotALog {
                 what: "it is not a regular file".to_owned(),

@@ -7,14 +7,13 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::call::ending;
 use crate::process::capture::{Tail, drain};
-use crate::process::{DRAIN, Group, Program};
+use crate::process::{DRAIN, Group, Pipes, Program};
 
 /// A running program in its own process group. Its standard error is read all the time. Dropping it kills the group.
 #[derive(Debug)]
@@ -54,9 +53,11 @@ impl BackgroundProcess {
         stderr_limit: usize,
     ) -> io::Result<(Self, Option<ChildStdin>, Option<ChildStdout>)> {
         let mut group = Group::start(program)?;
-        let leader = &mut group.leader;
-        let (stdin, stdout) = (leader.stdin.take(), leader.stdout.take());
-        let pipe = leader.stderr.take();
+        let Pipes {
+            stdin,
+            stdout,
+            stderr: pipe,
+        } = group.pipes();
         let stderr = Arc::new(Mutex::new(Tail::new(stderr_limit)));
         let kept = Arc::clone(&stderr);
         let mut reader = JoinSet::new();
@@ -78,16 +79,15 @@ impl BackgroundProcess {
         stderr.clone().into_text()
     }
 
-    /// Waits until it exits. After `timeout` its group gets `SIGTERM`, and `SIGKILL` after `grace`. The whole group is gone
-    /// then.
+    /// Waits until it exits. After `timeout` its group gets `SIGTERM`, and `SIGKILL` after `grace`; on Windows it is killed at
+    /// once. The whole group is gone then.
     ///
     /// # Errors
     /// Returns an error if its exit status cannot be read.
     pub async fn wait(mut self, timeout: Duration, grace: Duration) -> io::Result<ProcessExit> {
-        let changes = signal(SignalKind::child())?;
         let stop = CancellationToken::new();
         let closed = pin!(async {});
-        let ended = self.group.supervise(closed, changes, &stop, grace);
+        let ended = self.group.supervise(closed, &stop, grace);
         let stopping = async {
             sleep(timeout).await;
             stop.cancel();

@@ -3,33 +3,27 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
 use plaincall_tool::Arguments;
-use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::command::invocation::{Fill, Invocation, Line, failure};
 use crate::context::{Context, Observed};
 use crate::process::input::Input;
+use crate::process::platform::{NOT_A_PROGRAM, is_inherited, is_name, killed_by};
 use crate::process::{Finished, Job, Program, run};
 use crate::result::Status;
 use crate::tool_error::{BoxToolFuture, Failure, ToolResult};
 
 /// How much of a script is read to find its interpreter, in bytes.
 const LONGEST_FIRST_LINE: u64 = 256;
-/// The error number of a file that cannot be executed.
-const ENOEXEC: i32 = 8;
 
 /// The note of a command that left processes behind.
 const LEFT_BEHIND: &str =
     "processes that the command left in the background were ended when it exited";
-
-/// The environment variables that every command inherits, in addition to those that begin with `LC_`.
-const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
 /// The environment variables that describe a call to its command. The idempotency key is set only in durable runs.
 pub const CALL_VARIABLES: [&str; 4] = [
@@ -127,7 +121,7 @@ impl Invocation {
 
     fn environment(&self, context: &Context) -> Vec<(OsString, OsString)> {
         let is_seen = |name: &OsString| {
-            is_inherited_variable(name) || self.environment.iter().any(|seen| name == seen.as_str())
+            is_inherited_variable(name) || self.environment.iter().any(|seen| is_name(name, seen))
         };
         let given = context.shared.environment.iter();
         let mut variables: Vec<(OsString, OsString)> = given
@@ -215,7 +209,7 @@ impl Program {
         let path = Path::new(&self.program);
         let is_path = path.components().count() > 1;
         let is_about_it =
-            error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ENOEXEC);
+            error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(NOT_A_PROGRAM);
         let script = self.directory.join(path);
         // Opening another kind of file could wait for ever.
         let is_file = || script.metadata().is_ok_and(|about| about.is_file());
@@ -264,25 +258,14 @@ fn outcome(finished: Finished) -> ToolResult {
 
 /// Returns how a program ended, as a predicate that follows its name.
 pub(crate) fn ending(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
+    match (status.code(), killed_by(status)) {
         (Some(code), _) => format!("ended with exit status {code}"),
-        (None, Some(signal)) => {
-            let name = Signal::from_named_raw(signal).map(|signal| format!("{signal:?}"));
-            // The `Debug` form is `"Signal::KILL"`.
-            let name = name
-                .as_deref()
-                .map(|name| name.trim_matches('"').trim_start_matches("Signal::"));
-            match name {
-                Some(name) => format!("was killed by signal {signal} (SIG{name})"),
-                None => format!("was killed by signal {signal}"),
-            }
-        }
+        (None, Some(signal)) => format!("was killed by {signal}"),
         (None, None) => "ended for an unknown reason".to_owned(),
     }
 }
 
 /// Returns whether commands inherit this environment variable by default.
 pub fn is_inherited_variable(name: &OsString) -> bool {
-    name.to_str()
-        .is_some_and(|name| INHERITED.contains(&name) || name.starts_with("LC_"))
+    name.to_str().is_some_and(is_inherited)
 }

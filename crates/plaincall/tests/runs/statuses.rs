@@ -347,6 +347,6 @@ fn a_run_needs_a_runtime() {
     let toolbox = Toolbox::new([command.unwrap()]).unwrap();
     assert_eq!(
         Run::new(toolbox).unwrap_err().to_string(),
-        "the tool `t` is a command, which needs Unix and a tokio runtime with an I/O driver; build it with `enable_all`"
+        "the tool `t` is a command, which needs a tokio runtime with an I/O driver; build it with `enable_all`"
     );
 }

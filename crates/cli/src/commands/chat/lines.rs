@@ -1,14 +1,13 @@
 //! Input lines of a conversation, from a line editor or a pipe. A separate thread reads one line per request.
 
 use std::cell::{Cell, RefCell};
-use std::fs::DirBuilder;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::mem::take;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use plaincall::private;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -287,10 +286,7 @@ impl LineEditor {
         }
         if let Some(file) = &self.history {
             if let Some(directory) = file.parent() {
-                let _ = DirBuilder::new()
-                    .recursive(true)
-                    .mode(0o700)
-                    .create(directory);
+                let _ = private::create_directory(directory);
             }
             // Chatting continues if the history cannot be saved.
             let _ = self.editor.append_history(file);

@@ -2,9 +2,9 @@
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use plaincall::private;
 use plaincall_agent::model::{Message, Role};
 use serde_json::json;
 
@@ -33,11 +33,7 @@ pub(super) fn save(path: &Path, messages: &[Message]) -> Result<(), String> {
         }
         _ => format!("cannot write {}: {}", path.display(), reason(&error)),
     };
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
+    private::open(path, OpenOptions::new().write(true).create_new(true))
         .map_err(failed)?
         .write_all(text.as_bytes())
         .map_err(failed)

@@ -2,8 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::exit;
 use std::sync::Arc;
@@ -14,6 +12,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tempfile::{Builder, NamedTempFile};
 
+use crate::platform::{is_standard_output, set_usual_permissions, standard_output};
 use crate::replacement::file_for;
 use crate::status::{Failure, cannot_write};
 use crate::text::input::BUFFER_SIZE;
@@ -37,10 +36,9 @@ pub(super) enum Target {
 impl OutputFile {
     /// Creates the file; `-` and `/dev/stdout` are standard output; of a symbolic link, the file that it names. SIGINT and SIGTERM remove it, and end the process with status 128 plus the signal number.
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
-        if path == Path::new("-") || path == Path::new("/dev/stdout") {
-            let output = io::stdout().as_fd().try_clone_to_owned();
-            let output = output.map_err(|error| cannot_write(path, &error))?;
-            return Ok(Self::new(path.to_owned(), Target::Special(output.into())));
+        if path == Path::new("-") || is_standard_output(path) {
+            let output = standard_output().map_err(|error| cannot_write(path, &error))?;
+            return Ok(Self::new(path.to_owned(), Target::Special(output)));
         }
         if path.is_dir() {
             return Err(cannot_write(path, &io::ErrorKind::IsADirectory.into()));
@@ -53,8 +51,7 @@ impl OutputFile {
         }
         let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut builder = Builder::new();
-        // Those of a file that a shell's `>` creates: the umask decides.
-        builder.permissions(fs::Permissions::from_mode(0o666));
+        set_usual_permissions(&mut builder);
         let file = file_for(path, &builder).map_err(|error| cannot_write(path, &error))?;
         remove_at_signals(file.path().to_owned());
         Ok(Self::new(path.to_owned(), Target::New(file)))

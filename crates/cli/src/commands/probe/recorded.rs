@@ -2,9 +2,9 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use plaincall::private;
 use plaincall_probe::{Attempt, Record, Settings};
 
 use crate::status::{Failure, reason};
@@ -24,14 +24,9 @@ impl Recorded {
         let failed = |error: std::io::Error| {
             Failure::Runtime(format!("cannot open {name}: {}", reason(&error)))
         };
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path)
-            .map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = private::open(path, &options).map_err(failed)?;
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {
                 Failure::Runtime(format!("{name} is in use by another process"))

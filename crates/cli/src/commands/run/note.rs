@@ -1,7 +1,5 @@
 //! The note in the first event of a log, for commands that resume the run. It holds no secrets and no environment.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use plaincall::events::Source;
@@ -9,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::options::DialectOptions;
+use crate::platform::path_of;
 
 /// The program name in notes of `run`.
 pub(crate) use plaincall_report::log::RUN as PROGRAM;
@@ -62,10 +61,10 @@ impl Note {
 /// Returns the absolute path of a file.
 pub(crate) fn absolute(path: &Path) -> Source {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    absolute.as_os_str().as_bytes().into()
+    absolute.as_os_str().as_encoded_bytes().into()
 }
 
 /// Returns the path in a note.
 pub(crate) fn path(source: &Source) -> PathBuf {
-    OsStr::from_bytes(source.as_bytes()).into()
+    path_of(source.as_bytes())
 }

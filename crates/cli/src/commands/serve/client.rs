@@ -1,20 +1,16 @@
 //! The client that `plaincall serve -- COMMAND` runs, and the variables that point clients to the gateway.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
 
-use rustix::process::{Pid, Signal, getpgrp, kill_process};
-use rustix::termios::tcgetpgrp;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
 use crate::commands::serve::{CLIENT_KEYS, SECRET, UPSTREAM_KEY};
 use crate::environment::Environment;
+use crate::platform::{exit_status, forward};
 use crate::status::{Failure, Outcome, Status, not_started, print_error};
-use crate::terminal::interrupts::{Interrupt, Interrupts};
+use crate::terminal::interrupts::Interrupts;
 
 /// The exit statuses of shells for a command that does not exist, and for one that cannot be run.
 const NOT_FOUND: u8 = 127;
@@ -153,31 +149,4 @@ pub(super) async fn run(
             interrupt = interrupts.next() => forward(interrupt, &child),
         }
     }
-}
-
-/// Sends a signal to the command. The terminal sends signals of its keyboard to the command too, so these are not
-/// forwarded.
-fn forward(interrupt: Interrupt, child: &Child) {
-    if interrupt.is_from_keyboard() && has_terminal() {
-        return;
-    }
-    let id = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
-    if let Some((id, signal)) = id.zip(Signal::from_named_raw(interrupt.number())) {
-        // The command may have ended already.
-        let _ = kill_process(id, signal);
-    }
-}
-
-/// Returns whether the keyboard of a terminal signals this process.
-fn has_terminal() -> bool {
-    let terminal = File::open("/dev/tty").ok();
-    let foreground = terminal.and_then(|terminal| tcgetpgrp(terminal).ok());
-    foreground == Some(getpgrp())
-}
-
-/// Returns the exit status; for a signal, 128 plus its number.
-fn exit_status(status: ExitStatus) -> u8 {
-    let code = status.code();
-    let code = code.or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }

@@ -1,6 +1,6 @@
 //! The limit of open files. Each connection needs one.
 
-use rustix::process::{Resource, getrlimit, setrlimit};
+use crate::platform::raise_open_files;
 
 /// Files other than connections, with some reserve.
 const RESERVE: u64 = 64;
@@ -8,14 +8,7 @@ const RESERVE: u64 = 64;
 /// Raises the limit as far as possible. Returns a warning if it is too low for this many requests, which need two
 /// connections each: to the client and to the model server.
 pub(super) fn raise(requests: usize) -> Option<String> {
-    let mut limit = getrlimit(Resource::Nofile);
-    let maximum = limit.maximum;
-    if limit.current != maximum {
-        limit.current = maximum;
-        // Some systems report no limit but have one, so the limit is read again below.
-        let _ = setrlimit(Resource::Nofile, limit);
-    }
-    warning(getrlimit(Resource::Nofile).current, requests)
+    warning(raise_open_files(), requests)
 }
 
 fn warning(limit: Option<u64>, requests: usize) -> Option<String> {

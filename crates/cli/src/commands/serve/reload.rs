@@ -1,6 +1,5 @@
 //! SIGHUP: reads the configuration and the keys again.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use plaincall_config::settings::Serve;
@@ -9,6 +8,7 @@ use plaincall_gateway::{Gateway, Secret};
 use crate::commands::serve::configured::Configured;
 use crate::commands::serve::{ServeOptions, preflight};
 use crate::environment::Environment;
+use crate::platform::has_terminal;
 use crate::status::{print_error, print_note};
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 
@@ -23,11 +23,6 @@ pub(super) struct Reload {
     pub(super) environment: Environment,
     /// Whether the process had a terminal when it started.
     pub(super) has_terminal: bool,
-}
-
-/// Returns whether the process has a terminal.
-pub(super) fn has_terminal() -> bool {
-    File::open("/dev/tty").is_ok()
 }
 
 impl Reload {

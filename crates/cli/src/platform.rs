@@ -1,0 +1,26 @@
+//! What differs between Unix and Windows. Nothing else in this crate asks for the system.
+
+#[cfg_attr(unix, path = "platform/unix.rs")]
+#[cfg_attr(windows, path = "platform/windows.rs")]
+mod system;
+
+#[cfg_attr(unix, path = "platform/unix_builtin.rs")]
+#[cfg_attr(windows, path = "platform/windows_builtin.rs")]
+pub(crate) mod builtin;
+#[cfg_attr(unix, path = "platform/unix_signals.rs")]
+#[cfg_attr(windows, path = "platform/windows_signals.rs")]
+pub(crate) mod signals;
+#[cfg_attr(unix, path = "platform/unix_terminal.rs")]
+#[cfg_attr(windows, path = "platform/windows_terminal.rs")]
+pub(crate) mod terminal;
+
+pub(crate) use system::*;
+
+/// What standard input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StandardInput {
+    File,
+    Pipe,
+    /// A terminal, a device or a socket.
+    Other,
+}

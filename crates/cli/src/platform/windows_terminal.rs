@@ -1,0 +1,202 @@
+//! The console.
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode, size};
+
+use crate::terminal::tty::Size;
+
+/// The maximum length of a line, in bytes.
+const MAX_LINE: usize = 4096;
+
+/// The longest delay until a cancelled question releases the console.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Returns the columns and rows of the console of standard output.
+pub(crate) fn size_of_output() -> Option<(usize, usize)> {
+    let (columns, rows) = size().ok()?;
+    Some((columns.into(), rows.into()))
+}
+
+/// Returns the columns and rows of the console of standard error, which is the same.
+pub(crate) fn size_of_errors() -> Option<(usize, usize)> {
+    size_of_output()
+}
+
+/// Returns whether the console interprets escape sequences, and makes it do so.
+pub(crate) fn has_escape_sequences() -> bool {
+    crossterm::ansi_support::supports_ansi()
+}
+
+/// The console of the process. Text goes to standard error or output, whichever is the console: both convert it from UTF-8.
+#[derive(Debug)]
+pub(crate) struct Tty {
+    is_error: bool,
+}
+
+impl Tty {
+    /// Opens the console. Fails if there is none.
+    pub(crate) fn open() -> Result<Self, &'static str> {
+        let is_error = io::stderr().is_terminal();
+        let is_shown = is_error || io::stdout().is_terminal();
+        let input = File::options().read(true).write(true).open("CONIN$");
+        if is_shown && input.is_ok() {
+            Ok(Self { is_error })
+        } else {
+            Err("no terminal is available")
+        }
+    }
+
+    pub(crate) fn size(&self) -> Size {
+        Size::new(size_of_output())
+    }
+
+    pub(crate) fn write(&self, text: &str) -> io::Result<()> {
+        if self.is_error {
+            io::stderr().write_all(text.as_bytes())
+        } else {
+            let mut output = io::stdout();
+            output.write_all(text.as_bytes())?;
+            output.flush()
+        }
+    }
+
+    /// Prompts for a line. Discards earlier input, which cannot be an answer. Blocks.
+    pub(crate) fn prompt(&self, question: &str) -> io::Result<String> {
+        let _raw = Raw::enable()?;
+        self.ask(question, || true).map(Option::unwrap_or_default)
+    }
+
+    /// Prompts for a line in raw mode. Returns none if the question was cancelled.
+    fn ask(&self, question: &str, is_active: impl Fn() -> bool) -> io::Result<Option<String>> {
+        discard()?;
+        self.write(question)?;
+        let mut line = String::new();
+        while is_active() {
+            let Some(key) = next_key()? else { continue };
+            match key.code {
+                KeyCode::Enter => {
+                    self.write("\r\n")?;
+                    return Ok(Some(line));
+                }
+                KeyCode::Backspace if line.pop().is_some() => self.write("\u{8} \u{8}")?,
+                KeyCode::Char(c) if line.len() < MAX_LINE && !c.is_control() => {
+                    line.push(c);
+                    self.write(c.encode_utf8(&mut [0; 4]))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Keeps the mode of the console: the line editor restores it.
+    pub(crate) fn save_mode(self) -> io::Result<SavedMode> {
+        Ok(SavedMode { tty: self })
+    }
+
+    /// Starts reading single keys without echo. Reading stops when `is_active` is false.
+    pub(crate) fn into_keys(self, is_active: Arc<AtomicBool>) -> io::Result<Keys> {
+        Ok(Keys {
+            _raw: Raw::enable()?,
+            saved: self.save_mode()?,
+            is_active,
+        })
+    }
+}
+
+/// The mode that delivers single keys, which is left on drop.
+#[derive(Debug)]
+struct Raw;
+
+impl Raw {
+    fn enable() -> io::Result<Self> {
+        enable_raw_mode()?;
+        Ok(Self)
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // The console may be gone.
+        let _ = disable_raw_mode();
+    }
+}
+
+/// Discards the input so far.
+fn discard() -> io::Result<()> {
+    while poll(Duration::ZERO)? {
+        read()?;
+    }
+    Ok(())
+}
+
+/// Returns the next key that is pressed, if it is soon. Ctrl-C ends the process: in raw mode it is no signal.
+fn next_key() -> io::Result<Option<KeyEvent>> {
+    if !poll(POLL_INTERVAL)? {
+        return Ok(None);
+    }
+    let Event::Key(key) = read()? else {
+        return Ok(None);
+    };
+    if key.kind == KeyEventKind::Release {
+        return Ok(None);
+    }
+    if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+        crate::platform::signals::press_ctrl_c();
+        return Ok(None);
+    }
+    Ok(Some(key))
+}
+
+/// A console with its original mode.
+#[derive(Debug)]
+pub(crate) struct SavedMode {
+    pub(crate) tty: Tty,
+}
+
+/// A console in a mode that delivers single keys.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    _raw: Raw,
+    saved: SavedMode,
+    is_active: Arc<AtomicBool>,
+}
+
+impl Keys {
+    /// Writes text. Discards earlier input, which cannot be an answer to it.
+    pub(crate) fn write(&self, text: &str) -> io::Result<()> {
+        discard()?;
+        self.saved.tty.write(text)
+    }
+
+    fn is_active(&self) -> bool {
+        self.is_active.load(Ordering::Relaxed)
+    }
+
+    /// Waits for one of the accepted keys. Returns none if the question was cancelled.
+    pub(crate) fn read_key(&self, accepted: &[u8]) -> io::Result<Option<u8>> {
+        while self.is_active() {
+            let code = next_key()?.map(|key| key.code);
+            let byte = match code {
+                Some(KeyCode::Enter) => Some(b'\n'),
+                Some(KeyCode::Char(c)) => u8::try_from(c).ok(),
+                _ => None,
+            };
+            if let Some(byte) = byte.filter(|byte| accepted.contains(byte)) {
+                return Ok(Some(byte));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Prompts for a line. Returns none if the question was cancelled.
+    pub(crate) fn prompt(&self, question: &str) -> io::Result<Option<String>> {
+        self.saved.tty.ask(question, || self.is_active())
+    }
+}
