@@ -12,9 +12,10 @@ use crate::{
 };
 
 /// The groups that a nightly run has. Each `.ci/run` has one of them, by the date.
-const NIGHTLY: [&str; 11] = [
+const NIGHTLY: [&str; 12] = [
     "fuzz",
     "engine-plugins",
+    "other-pythons",
     "spark",
     "newest-clients",
     "bundlers",
