@@ -102,9 +102,12 @@ class Parser:
         assert self.process.stdin and self.process.stdout
         timer = threading.Timer(self.timeout, self.end)
         timer.start()
-        # A parser that has ended may have answered.
-        with contextlib.suppress(BrokenPipeError):
+        # A parser that has ended may have answered. Python would try to write the rest again when it ends.
+        try:
             print(json.dumps(request), file=self.process.stdin, flush=True)
+        except BrokenPipeError:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
         line = self.process.stdout.readline()
         is_late = timer.finished.is_set()
         timer.cancel()

@@ -1,4 +1,4 @@
-// Puts the inspector into one file: node build.mjs MODULE FOLDER-OF-SHARED-PARTS OUT
+// Puts the inspector into one file: node build.mjs MODULE FOLDER-OF-SHARED-PARTS SPEC OUT
 //
 // The page may run one script and use one style sheet, which its policy names by their hashes.
 
@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { deflateRawSync } from "node:zlib";
 import { buildSync } from "esbuild";
 
-const [module, shared, out] = process.argv.slice(2);
+const [module, shared, spec, out] = process.argv.slice(2);
 const read = (path) => readFileSync(path, "utf8");
 const SCRIPTS = ["elements", "calls", "filters", "head", "transcript", "details", "views", "timeline", "graph"];
 
@@ -29,10 +29,18 @@ const example = JSON.stringify({
   tools: read("example/tools.json"),
 });
 
+/** Links to the sections that diagnostics name, as the website has them. */
+const rules = ["common", "block", "emoji"].flatMap((name) =>
+  [...read(`${spec}/${name}.md`).matchAll(/^#+ (([\d.]*\d)\.? .*)$/gm)].map(([, heading, number]) => {
+    const anchor = heading.toLowerCase().replace(/[^\w\- ]/g, "").replaceAll(" ", "-");
+    return `<a href="spec/${name}.html#${anchor}">spec/${name}.md ${number}</a>`;
+  }));
+
 const parts = {
   "@POLICY@": policy,
   "@STYLE@": style,
   "@SECTIONS@": read(`${shared}/sections.html`),
+  "@RULES@": rules.join("\n"),
   "@EXAMPLE@": example.replaceAll("<", "\\u003c"),
   "@MODULE@": deflateRawSync(readFileSync(module), { level: 9 }).toString("base64"),
   "@SCRIPT@": script,

@@ -60,18 +60,27 @@ const GUESSES: [RegExp, string][] = [
   [/(\?\?|\ufffd)+\[[\w.-]+/, "It looks like an emoji marker that was lost in a wrong encoding. Read and write the text as UTF-8."],
 ];
 
+/** A section of the specification. The website has it; a page that was kept or sent does not. */
+export function rule(name: string): globalThis.Node {
+  const found = [...byId("rules").children].find(({ textContent }) => textContent === name);
+  const link = found?.cloneNode(true);
+  if (!(link instanceof HTMLAnchorElement) || !location.protocol.startsWith("http")) return document.createTextNode(name);
+  link.target = "_blank";
+  return link;
+}
+
 function item(one: Diagnostic, at: number, goTo: (byte: number) => void): HTMLElement {
   const place = make("button", "link-button", `line ${one.line}, column ${one.column}`);
   place.type = "button";
   place.addEventListener("click", () => goTo(one.start));
-  const facts: [string, string | null][] = [
-    ["Fix", one.help],
-    ["Probably meant", one.suggestion],
-    ["Rule", one.rule],
+  const facts: [string, HTMLElement | null][] = [
+    ["Fix", one.help === null ? null : prose("dd", "", one.help)],
+    ["Probably meant", one.suggestion === null ? null : make("dd", "", one.suggestion)],
+    ["Rule", make("dd", "", null, rule(one.rule))],
   ];
   return make("li", `diagnostic ${one.severity}`, null,
     make("p", "", null, make("b", `flag ${one.severity}`, `${one.severity === "error" ? "✗" : "▲"}${at + 1}`), ` ${one.severity} `, make("code", "", one.code), " at ", place),
     prose("p", "message", one.message),
-    make("dl", "facts-of", null, ...facts.flatMap(([name, text]) => (text === null ? [] : [make("dt", "", name), name === "Fix" ? prose("dd", "", text) : make("dd", "", text)]))),
+    make("dl", "facts-of", null, ...facts.flatMap(([name, fact]) => (fact === null ? [] : [make("dt", "", name), fact]))),
   );
 }

@@ -8,6 +8,9 @@ const TOML = "this page reads no TOML; `plaincall inspect -t tools.toml` opens a
 /** How long the page waits after a key, in milliseconds: as long as the last input took, within these limits. */
 const [SHORTEST, LONGEST] = [40, 150];
 
+/** From this length on, in characters, the page inserts a text that is pasted. */
+const LONG = 20_000;
+
 const TEXT_FIELDS = ["key", "start_prefix", "arg_prefix", "end_prefix"] as const;
 const SWITCHES = ["escaped", "strict", "self_closing", "in_reasoning"] as const;
 
@@ -212,13 +215,20 @@ export class Input {
     [this.#field("reasoning_open").value, this.#field("reasoning_close").value] = dialect.reasoning ?? ["", ""];
   }
 
-  /** Takes a text that replaces all of the reply with its own line ends, which a text area would change. */
+  /**
+   * Takes a text that replaces all of the reply with its own line ends, which a text area would change, and a long text, whose lines
+   * a text area inserts one by one.
+   */
   #paste(event: ClipboardEvent): void {
     const text = event.clipboardData?.getData("text/plain") ?? "";
-    const isAll = this.#reply.selectionStart === 0 && this.#reply.selectionEnd === this.#reply.value.length;
-    if (!isAll || !text.includes("\r")) return;
+    const { selectionStart: start, selectionEnd: end, value } = this.#reply;
+    const isAll = start === 0 && end === value.length;
+    const isLong = text.length > LONG;
+    if (!isLong && !(isAll && text.includes("\r"))) return;
     event.preventDefault();
-    this.set({ ...this.#own, bytes: encode(text) });
+    if (isAll) return this.set({ ...this.#own, bytes: encode(text) });
+    this.#reply.setRangeText(text, start, end, "end");
+    this.#reply.dispatchEvent(new Event("input"));
   }
 
   #acceptDrops(): void {

@@ -134,7 +134,8 @@ class Page {
     document.body.dataset["mode"] = mode;
     if (isNew && mode === "log") view(this.firstView);
     const current = document.getElementById(`tab-${document.body.dataset["view"]}`);
-    if (current?.offsetParent == null) view(mode === "reply" ? this.firstView : "input");
+    // It needs no layout, which takes long for a long reply.
+    if (current === null || getComputedStyle(current).display === "none") view(mode === "reply" ? this.firstView : "input");
   }
 
   #showNothing(): void {

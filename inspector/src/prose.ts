@@ -12,6 +12,18 @@ const CONTROLS: [RegExp, string][] = [
   [/`--reasoning`/g, "“Reasoning begins with” and “ends with”"],
 ];
 
+/** Long texts are split after about as many bytes, so that parts out of sight cost nothing. */
+export const SLICE = 4000;
+/** The height of a line, in pixels. */
+const LINE = 20;
+
+/** A part of a long text, whose layout waits until it comes into sight. */
+export function slice(className: string, text: string): HTMLElement {
+  const element = make("div", `slice ${className}`, text);
+  element.style.containIntrinsicBlockSize = `auto ${text.split("\n").length * LINE}px`;
+  return element;
+}
+
 /** A sentence: what stands between backticks is code, and options of the command line are controls of this page. */
 export function prose<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, className: string, text: string, ...before: (globalThis.Node | string)[]): HTMLElementTagNameMap[Tag] {
   const worded = CONTROLS.reduce((all, [option, control]) => all.replace(option, control), text);

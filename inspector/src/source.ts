@@ -1,6 +1,7 @@
 import { decode } from "./core.js";
+import { rule } from "./diagnostics.js";
 import type { Diagnostic, Kind, Part, Shown } from "./model.js";
-import { prose } from "./prose.js";
+import { prose, slice, SLICE } from "./prose.js";
 
 /** What each kind of bytes is, and what it means. */
 export const KINDS_OF_BYTES: Record<Kind, [string, string]> = {
@@ -13,8 +14,6 @@ export const KINDS_OF_BYTES: Record<Kind, [string, string]> = {
   end: ["end", "the call is complete"],
   ignored: ["ignored", "has no meaning here"],
 };
-/** Texts are split after about as many bytes, so that parts out of sight cost nothing. */
-const BLOCK = 4000;
 /** How much of a part a screen reader says, in bytes. */
 const SPOKEN = 400;
 
@@ -48,7 +47,7 @@ function pieces({ parts, diagnostics }: { parts: Part[]; diagnostics: Diagnostic
     while (nextDiagnostic < byStart.length && byStart[nextDiagnostic]!.start <= start) nextDiagnostic += 1;
     open = [...open, ...byStart.slice(first, nextDiagnostic)].filter((one) => one.end > start);
     for (let from = start; from < end;) {
-      const line = end - from > BLOCK ? bytes.indexOf(10, from + BLOCK) + 1 : end;
+      const line = end - from > SLICE ? bytes.indexOf(10, from + SLICE) + 1 : end;
       const to = line > 0 ? Math.min(line, end) : end;
       found.push({ part, start: from, end: to, diagnostics: open });
       from = to;
@@ -101,9 +100,9 @@ function blocks(found: Piece[], bytes: Uint8Array): Block[] {
   let first = 0;
   found.forEach(({ end }, at) => {
     const start = found[first]!.start;
-    const isOver = at + 1 === found.length || (end - start > BLOCK && bytes[end - 1] === 10);
+    const isOver = at + 1 === found.length || (end - start > SLICE && bytes[end - 1] === 10);
     if (!isOver) return;
-    const element = make("div", "block", decode(bytes.subarray(start, end)));
+    const element = slice("block", decode(bytes.subarray(start, end)));
     list.push({ element, first, end: at + 1, isMarked: false });
     first = at + 1;
   });
@@ -240,7 +239,11 @@ export class Source {
       prose("p", "", ` ${of && `of ${of}: `}${meaning}`, make("b", `bytes ${part.kind}`, name)),
       make("p", "spoken", decode(this.#shown!.bytes.subarray(start, Math.min(end, start + SPOKEN)))),
       make("p", "hint", `line ${line}, bytes ${part.start.toLocaleString("en")} to ${part.end.toLocaleString("en")}`),
-      ...diagnostics.map((one) => prose("p", `message ${one.severity}`, `${one.severity}: ${one.message}${one.help === null ? "" : `; ${one.help}`} (${one.rule})`)),
+      ...diagnostics.map((one) => {
+        const message = prose("p", `message ${one.severity}`, `${one.severity}: ${one.message}${one.help === null ? "" : `; ${one.help}`} (`);
+        message.append(rule(one.rule), ")");
+        return message;
+      }),
     );
   }
 }

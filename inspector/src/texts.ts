@@ -1,6 +1,6 @@
 import type { Core } from "./core.js";
 import type { GrammarView, JsonView, Shown } from "./model.js";
-import { prose } from "./prose.js";
+import { prose, slice, SLICE } from "./prose.js";
 
 /** A text with a button that copies it. */
 function copyable(text: string, label: string): HTMLElement[] {
@@ -9,7 +9,8 @@ function copyable(text: string, label: string): HTMLElement[] {
   button.addEventListener("click", () => {
     void navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Not allowed here"; });
   });
-  const pre = make("pre", "whole", text);
+  const lines = text.match(new RegExp(`[^]{1,${SLICE}}.*\\n?`, "g")) ?? [];
+  const pre = make("pre", "whole", null, ...lines.map((part) => slice("", part)));
   pre.tabIndex = 0;
   pre.setAttribute("aria-label", label);
   return [make("div", "bar", null, button, make("span", "hint", `${text.length.toLocaleString("en")} characters`)), pre];

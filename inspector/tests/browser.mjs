@@ -8,6 +8,8 @@ import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
 export const PAGE = pathToFileURL(process.env.PAGE).href;
+/** The page as a website has it. */
+export const WEBSITE = "https://plaincall.test/inspector.html";
 export const LOGS = process.env.LOGS;
 export const SIZES = { phone: { width: 390, height: 844 }, tablet: { width: 820, height: 1180 }, desktop: { width: 1440, height: 900 } };
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -29,8 +31,9 @@ export async function withPage({ size = SIZES.desktop, scheme = "light", forced 
     void dialog.dismiss();
   });
   page.on("request", (request) => {
-    if (!request.isNavigationRequest() || !request.url().startsWith("file:")) problems.push(`request: ${request.url().slice(0, 100)}`);
+    if (!request.isNavigationRequest() || !request.url().startsWith(address.split("#")[0])) problems.push(`request: ${request.url().slice(0, 100)}`);
   });
+  await page.route(WEBSITE, (route) => route.fulfill({ path: process.env.PAGE }));
   try {
     if (without !== undefined) await page.addInitScript((name) => { delete globalThis[name]; }, without);
     await page.goto(address + fragment);

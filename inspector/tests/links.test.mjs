@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { deflateRawSync } from "node:zlib";
-import { drop, inspect, PAGE, withPage } from "./browser.mjs";
+import { drop, inspect, PAGE, WEBSITE, withPage } from "./browser.mjs";
 
 const REPLY = "!!!GADGET_START:Look\n!!!ARG:at\n1\n!!!GADGET_END\n";
 const pack = (bytes) => deflateRawSync(bytes).toString("base64url");
@@ -44,6 +44,19 @@ test("the end of a reply and its reasoning stay while the dialect is detected", 
   await page.waitForTimeout(300);
   await withPage({ fragment: await hash(page) }, kept);
 }));
+
+test("the website links rules to the specification", async () => {
+  for (const [address, link] of [[PAGE, null], [WEBSITE, "spec/common.html#111-with-the-definitions-of-the-tools"]]) {
+    await withPage({ address }, async (page) => {
+      await page.click("[data-sample=invalid]");
+      await page.click("#tab-diagnostics");
+      const rule = page.locator("#diagnostics dd", { hasText: /^spec\/common.md 11.1$/ });
+      assert.equal(await rule.evaluate((it) => it.querySelector("a")?.getAttribute("href") ?? null), link);
+      await page.locator("#transcript .piece-of-text.error").first().click();
+      assert.equal(await page.locator("#interpretation a").count(), link === null ? 0 : 1);
+    });
+  }
+});
 
 test("a link of an earlier page", () => withPage({ fragment: link({ text: REPLY, settings: { dialect: { syntax: "block" }, no_reasoning: false, stop: "natural", unclosed: "reject" } }) }, async (page) => {
   assert.equal(await page.isChecked("[name=detect]"), false);

@@ -140,3 +140,23 @@ test("a long reply gets its colours where it is looked at", () => withPage({}, a
   assert.ok(boxes[0].top >= boxes[1].top - 1 && boxes[0].bottom <= boxes[1].bottom + 1, JSON.stringify(boxes));
   assert.ok(await page.locator("#transcript .chosen").count() > 1);
 }));
+
+test("9,000 calls that are pasted are shown soon", () => withPage({}, async (page) => {
+  const text = Array.from({ length: 9000 }, (_, number) => `!!!GADGET_START:Look:l${number}\n!!!ARG:at\nvalue ${number}\n!!!GADGET_END\n`).join("");
+  await page.evaluate((it) => navigator.clipboard.writeText(it), text);
+  const pasted = async (calls) => {
+    const begun = performance.now();
+    await page.keyboard.press("Control+V");
+    await page.waitForFunction((it) => document.getElementById("meta").textContent.startsWith(`${it} calls`), calls);
+    return Math.round(performance.now() - begun);
+  };
+  const anywhere = await pasted("9,000");
+  await page.click("#tab-input");
+  await page.click("#clear");
+  const inField = await pasted("9,000");
+  // At its end, after what is there.
+  await page.keyboard.press("Control+End");
+  await pasted("18,000");
+  assert.equal(await page.inputValue("#reply"), text + text);
+  console.log(`9,000 calls are shown ${anywhere} ms after they are pasted anywhere, and ${inField} ms in the field`);
+}));

@@ -15,6 +15,7 @@ use crate::{
 const NIGHTLY: [&str; 12] = [
     "fuzz",
     "engine-plugins",
+    "other-pythons",
     "spark",
     "newest-clients",
     "bundlers",

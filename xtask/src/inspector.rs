@@ -65,7 +65,8 @@ fn build() -> Result<(), String> {
     step("TypeScript", check.current_dir(&folder))?;
     let page = to.join("inspector.html");
     let mut build = command("node build.mjs");
-    build.arg(core).arg("page").arg(&page);
+    build.arg(core).arg("page").arg(root().join("spec"));
+    build.arg(&page);
     step("inspector.html", build.current_dir(&folder))?;
     let size = fs::metadata(&page).map_err(at(&page))?.len();
     if size > MOST {

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use crate::pool::Job;
-use crate::step::step;
-use crate::workspace::{command, root, target};
+use crate::step::{step, succeeds};
+use crate::workspace::{command, entries, name_below, root, target};
 
 pub(crate) const UV: &str = "uv";
 /// Held while packages are installed: jobs share some folders.
@@ -37,12 +37,36 @@ pub(crate) fn install(requirements: &Path, folder: &Path) -> Result<PathBuf, Str
 
 /// Installs packages with these options of pip.
 pub(crate) fn install_with(options: &[&str], list: &Path, to: &Path) -> Result<PathBuf, String> {
+    install_for(Path::new("python3"), options, list, to)
+}
+
+/// Returns an interpreter of a version such as `3.10`, if the search path or pyenv has one.
+pub(crate) fn interpreter(version: &str) -> Option<PathBuf> {
+    let name = format!("python{version}");
+    // pyenv's program of this name fails unless the version is selected.
+    if succeeds(Command::new(&name).arg("--version")) {
+        return Some(name.into());
+    }
+    let versions = std::env::home_dir()?.join(".pyenv/versions");
+    let prefix = format!("{version}.");
+    let mut folders = entries(&versions).ok()?.into_iter();
+    let folder = folders.find(|folder| name_below(&versions, folder).starts_with(&prefix))?;
+    Some(folder.join("bin").join(name))
+}
+
+/// Installs packages for an interpreter with these options of pip.
+pub(crate) fn install_for(
+    python: &Path,
+    options: &[&str],
+    list: &Path,
+    to: &Path,
+) -> Result<PathBuf, String> {
     let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     let programs = to.join("bin");
     if !programs.join("python").exists() {
         let mut make = Command::new(tools().join("uv"));
-        make.args("venv --quiet --seed --python python3".split(' '));
-        step("Python", make.arg(to))?;
+        make.args("venv --quiet --seed --python".split(' '));
+        step("Python", make.arg(python).arg(to))?;
     }
     let mut pip = pip(&programs, options);
     let title = format!("Python packages of {}", list.display());

@@ -11,6 +11,9 @@ use crate::{dist, python, suites};
 const GROUP: &str = "python";
 /// Only a test that hangs takes so long, in seconds.
 const PATIENCE: [&str; 4] = ["-p", "no:cacheprovider", "-o", "faulthandler_timeout=600"];
+/// The oldest Python and a newer one than most systems have, with the lists of what the tests need.
+const VERSIONS: [(&str, &str); 2] = [("3.10", "oldest.txt"), ("3.13", "requirements.txt")];
+const OTHERS: &str = "tests of the package with other versions of Python";
 const PLUGINS: &str = "tool parsers in the code of vLLM and SGLang";
 
 /// Returns the jobs of ordinary and nightly runs. The client libraries have an environment each: they need different versions of the same
@@ -22,6 +25,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         job(GROUP, "clients of httpx2", 60, || clients("httpx2")),
         job(GROUP, "clients of httpx", 60, || clients("httpx")),
         job(GROUP, "tables", 60, tables).gigabytes(3),
+        job("other-pythons", OTHERS, 200, other_pythons),
         job("engine-plugins", PLUGINS, 120, plugins).gigabytes(3),
         job("spark", "tables in Spark", 90, spark).gigabytes(6),
     ]
@@ -152,6 +156,20 @@ fn package() -> Result<(), String> {
     pytest(name, &tools("python-tests")?, &[], &tests())
 }
 
+fn other_pythons() -> Result<(), String> {
+    for (version, list) in VERSIONS {
+        let Some(interpreter) = python::interpreter(version) else {
+            skipped(&format!("Python {version}"), "it is not installed")?;
+            continue;
+        };
+        let folder = target().join(format!("python-{version}"));
+        let programs = python::install_for(&interpreter, &[], &tests().join(list), &folder)?;
+        install_wheel(&programs)?;
+        pytest(&format!("Python {version}"), &programs, &[], &tests())?;
+    }
+    Ok(())
+}
+
 /// Runs the tests of a file with its packages, and checks the types of sources with them.
 fn suite(list: &str, environment: &str, file: &str, typed: &[&str]) -> Result<(), String> {
     let list = folder().join(list);
@@ -214,9 +232,13 @@ fn install(requirements: &Path, folder: &str) -> Result<PathBuf, String> {
 
 fn install_with(options: &[&str], list: &Path, folder: &str) -> Result<PathBuf, String> {
     let programs = python::install_with(options, list, &target().join(folder))?;
-    let packages = dist::packages().ok_or("no wheel was built")?;
-    let mut pip = python::pip(&programs, &["--force-reinstall", "--no-deps", "--no-index"]);
-    let wheel = packages.folder.join(&packages.library);
-    step("wheel of the package", pip.arg(wheel))?;
+    install_wheel(&programs)?;
     Ok(programs)
+}
+
+fn install_wheel(programs: &Path) -> Result<(), String> {
+    let packages = dist::packages().ok_or("no wheel was built")?;
+    let mut pip = python::pip(programs, &["--force-reinstall", "--no-deps", "--no-index"]);
+    let wheel = packages.folder.join(&packages.library);
+    step("wheel of the package", pip.arg(wheel))
 }

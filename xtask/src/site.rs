@@ -40,8 +40,8 @@ fn build(root: &Path) -> Result<(), String> {
     if let Some(page) = inspector::page() {
         copy(&page, &site)?;
     }
-    // The pages for printing and for unknown addresses repeat the others. The inspector has no links.
-    let skipped = ["print.html", "404.html", "toc.html", "inspector.html"];
+    // The pages for printing and for unknown addresses repeat the others.
+    let skipped = ["print.html", "404.html", "toc.html"];
     let mut pages = files(&site, "html");
     pages.retain(|page| !skipped.iter().any(|skipped| *page == site.join(skipped)));
     no_problems("broken links:", &links::broken(&site, &pages)?)?;

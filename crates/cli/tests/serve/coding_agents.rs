@@ -12,8 +12,9 @@ use tokio::runtime::Runtime;
 use super::Serving;
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/coding-agents.md");
-/// The address of the gateway in the guide.
+/// The address of the gateway in the guide, and the variable of `serve -- COMMAND` that a configuration may have instead.
 const ADDRESS: &str = "127.0.0.1:8080";
+const VARIABLE: &str = "OPENAI_BASE_URL";
 const TASK: &str = "Correct the spelling in greeting.txt.";
 const ANSWER: &str = "The greeting is spelled correctly.";
 /// The time limit for one agent, in seconds.
@@ -38,7 +39,8 @@ fn configuration(heading: &str, address: &str) -> String {
     let section = section.split("\n## ").next().unwrap();
     let block = section.split("\n```").nth(1).unwrap();
     let text = block.split_once('\n').unwrap().1;
-    assert!(text.contains(ADDRESS), "{heading}: {text}");
+    let names_gateway = text.contains(ADDRESS) || text.contains(VARIABLE);
+    assert!(names_gateway, "{heading}: {text}");
     text.replace(ADDRESS, address)
 }
 
@@ -103,6 +105,7 @@ impl CodingAgent {
         agent.arg(script + "\nexec \"$@\"").arg("sh").arg(program);
         agent.args(self.start).arg(TASK).current_dir(&work);
         agent.env_clear().env("HOME", &home);
+        agent.env(VARIABLE, format!("http://{}/v1", serving.address));
         agent.env("PATH", std::env::var_os("PATH").unwrap());
         let output = agent.stdin(Stdio::null()).output().unwrap();
         let output = format!(

@@ -179,7 +179,8 @@ function drawStrip() {
 }
 
 function drawTimeline() {
-  if (byId("timeline").offsetParent === null) return;
+  // It needs no layout, which takes long for a long reply.
+  if (getComputedStyle(byId("timeline")).display === "none") return;
   drawRows();
   drawAxis();
   drawStrip();

@@ -105,14 +105,9 @@ impl ClientVariables {
             ClientKey::Passed(key) => key,
             ClientKey::Any => OsStr::new(ANY_KEY),
         };
-        command.env("OPENAI_BASE_URL", &openai);
-        command.env("OPENAI_API_BASE", &openai);
-        for variable in ["ANTHROPIC_BASE_URL", "OLLAMA_HOST"] {
-            command.env(variable, &self.origin);
-        }
-        for variable in [KEY_VARIABLE, TOKEN_VARIABLE, "OLLAMA_API_KEY"] {
-            command.env(variable, key);
-        }
+        command.envs(["OPENAI_BASE_URL", "OPENAI_API_BASE"].map(|name| (name, &openai)));
+        command.envs(["ANTHROPIC_BASE_URL", "OLLAMA_HOST"].map(|name| (name, &self.origin)));
+        command.envs([KEY_VARIABLE, TOKEN_VARIABLE, "OLLAMA_API_KEY"].map(|name| (name, key)));
     }
 }
 
