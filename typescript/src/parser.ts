@@ -1,19 +1,9 @@
+import "./globals.js";
 import { checkChunk, Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
 import { core, Open, type Core, type OpenContent } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { PlaincallError } from "./errors.js";
 import { readEvents, type ParserEvent } from "./events.js";
-
-declare global {
-  // Programs compile without the types of the DOM and of newer libraries: these are merged with them, if there are any.
-  interface SymbolConstructor {
-    readonly dispose: unique symbol;
-  }
-  interface Disposable {
-    [Symbol.dispose](): void;
-  }
-  interface TransformStream<I = any, O = any> {}
-}
 
 /**
  * Finds calls in a text while it arrives.

@@ -1,3 +1,4 @@
+import "./globals.js";
 import { core, toJson, toWellFormed, type Core } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { toCall, toDocument, type Call, type Json, type ParsedDocument, type Stop } from "./document.js";

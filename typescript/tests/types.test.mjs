@@ -32,6 +32,7 @@ function check(name, file, options, compilers = COMPILERS) {
 check("without the types of a browser", "plain.ts", { ...NODE, lib: ["es2022"] });
 check("as CommonJS", "common.cts", { ...NODE, lib: ["es2022"] });
 check("for a bundler", "plain.ts", { ...BUNDLER, lib: ["es2022"] });
+check("with one entry", "transport.ts", { ...BUNDLER, lib: ["es2022", "dom"] });
 check("with the types of a browser", "dom.ts", { ...BUNDLER, lib: ["esnext", "dom", "dom.iterable", "dom.asynciterable"] });
 check("with the types of Node", "dom.ts", { ...NODE, lib: ["esnext"], types: ["node"] }, ["typescript"]);
 // The declarations of the clients themselves do not all compile.

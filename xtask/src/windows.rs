@@ -30,7 +30,7 @@ const MODEL: &str = "ask --model replay:examples/gateway/replies.jsonl";
 /// The longest line in a terminal of 80 columns.
 const COLUMNS: usize = 80;
 
-/// What commands print. An argument has no blanks; `status` is the exit status.
+/// The output of commands. An argument has no blanks; `status` is the exit status.
 const PRINTED: [(&str, i32, &[&str]); 14] = [
     ("--version", 0, &["plaincall 0."]),
     (
@@ -194,8 +194,8 @@ impl Windows {
         let (status, text) = self.printed(RUN_TOOLS)?;
         sleep(LATER);
         let written = ["Whole", "Late", "Left"].map(|ship| self.has_written(ship));
-        let is_said = text.contains("timed out after 500 ms");
-        if status == Some(1) && is_said && written == [true, false, false] {
+        let is_reported = text.contains("timed out after 500 ms");
+        if status == Some(1) && is_reported && written == [true, false, false] {
             return Ok(());
         }
         Err(format!(

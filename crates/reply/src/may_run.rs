@@ -70,7 +70,7 @@ pub struct ReadCall<'c> {
     pub syntax: Syntax,
     /// How it ended.
     pub termination: Termination,
-    /// What looks like a call before it ([`DecidedCall::before`]).
+    /// The text that looks like a call before it ([`DecidedCall::before`]).
     pub before: Option<&'c str>,
 }
 

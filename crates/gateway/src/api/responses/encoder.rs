@@ -160,7 +160,9 @@ impl Encoder for ResponsesEncoder {
         };
         let output = self.output.take();
         let mut response = self.response(status, output);
-        response.usage = self.usage.take();
+        // Clients such as opencode go on asking without it.
+        let usage = self.usage.take();
+        response.usage = Some(usage.unwrap_or_else(|| (&ChatUsage::default()).into()));
         if self.notes.is_streamed {
             self.about(kind, response);
         } else {

@@ -1,0 +1,12 @@
+declare global {
+  // Programs compile without the types of the DOM and of newer libraries: these are merged with them, if there are any.
+  interface SymbolConstructor {
+    readonly dispose: unique symbol;
+  }
+  interface Disposable {
+    [Symbol.dispose](): void;
+  }
+  interface TransformStream<I = any, O = any> {}
+}
+
+export {};
