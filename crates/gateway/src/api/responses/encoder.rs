@@ -160,7 +160,7 @@ impl Encoder for ResponsesEncoder {
         };
         let output = self.output.take();
         let mut response = self.response(status, output);
-        // Clients such as opencode go on asking without it.
+        // Clients such as opencode repeat the request without it.
         let usage = self.usage.take();
         response.usage = Some(usage.unwrap_or_else(|| (&ChatUsage::default()).into()));
         if self.notes.is_streamed {
