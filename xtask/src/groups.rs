@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The groups that a nightly run has. Each `.ci/run` has one of them, by the date.
-const NIGHTLY: [&str; 12] = [
+const NIGHTLY: [&str; 13] = [
     "fuzz",
     "engine-plugins",
     "other-pythons",
