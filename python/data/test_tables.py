@@ -320,6 +320,35 @@ def test_one_chunk_becomes_batches_of_bounded_size() -> None:
 
 
 @pytest.mark.parametrize(
+    "of",
+    [
+        pyarrow.large_list,
+        pyarrow.list_view,
+        pyarrow.large_list_view,
+        lambda item: pyarrow.list_(item, 2),
+    ],
+    ids=["large_list", "list_view", "large_list_view", "fixed_size_list"],
+)
+def test_lists_in_each_representation(of: Any) -> None:
+    texts = [
+        "".join(f"!!!GADGET_START:add\n!!!ARG:a\n{at + row}\n!!!GADGET_END\n" for at in range(2)) for row in range(3)
+    ]
+    found = pyarrow.table(pc.table(pyarrow.table({"text": texts})))
+    calls = found["calls"].combine_chunks()
+    lists = [*calls.to_pylist(), None]
+    made = pyarrow.array(lists, of(calls.type.value_type))
+    # Lists of views may be in another order.
+    for rows in (made, made.take(pyarrow.array([2, 0, 3]))):
+        expected = pyarrow.table({"calls": pyarrow.array(rows.to_pylist(), calls.type)})
+        given = pyarrow.table({"calls": rows})
+        assert pc.error_rates(given) == pc.error_rates(expected)
+        written = [pyarrow.table(pc.render_many(data))["text"].to_pylist() for data in (given, expected)]
+        assert written[0] == written[1] and written[0][0] in texts
+    null = pc.error_rates(pyarrow.table({"calls": pyarrow.nulls(2)}))
+    assert null["calls"] == 0
+
+
+@pytest.mark.parametrize(
     "read",
     [
         lambda data: pyarrow.table(pc.table(data)),

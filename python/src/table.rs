@@ -3,15 +3,15 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatchReader, StructArray};
-use arrow_schema::{ArrowError, Field};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
 use plaincall_reply::{Unclosed, extract::Extractor};
 use plaincall_table::{ColumnError, Columns, Extract, Made, Rates, Render};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::PyRecordBatchReader;
 use pyo3_arrow::error::PyArrowResult;
-use pyo3_arrow::ffi::{ArrayIterator, to_stream_pycapsule};
 use pyo3_arrow::input::AnyRecordBatch;
 
 use crate::dialect::Dialect;
@@ -53,11 +53,18 @@ impl Table {
                 work();
             }
         });
-        let schema = made.schema();
-        let field = Field::new_struct("", schema.fields().clone(), false)
-            .with_metadata(schema.metadata().clone());
-        let arrays = ArrayIterator::new(Arrays { made: Some(made) }, Arc::new(field));
-        to_stream_pycapsule(py, Box::new(arrays), requested_schema)
+        let batches = Batches {
+            schema: made.schema(),
+            made: Some(made),
+        };
+        // The library that reads converts the columns if it wants others.
+        drop(requested_schema);
+        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        Ok(PyCapsule::new_with_value(
+            py,
+            stream,
+            c"arrow_array_stream",
+        )?)
     }
 
     fn __repr__(&self) -> String {
@@ -68,13 +75,20 @@ impl Table {
 }
 
 /// The batches of a table for C code, which no panic may reach.
-struct Arrays {
+struct Batches {
+    schema: SchemaRef,
     /// `None` after a panic.
     made: Option<Made>,
 }
 
-impl Iterator for Arrays {
-    type Item = Result<ArrayRef, ArrowError>;
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let made = self.made.as_mut()?;
@@ -82,8 +96,7 @@ impl Iterator for Arrays {
         if next.is_err() {
             self.made = None;
         }
-        let batch = next.and_then(|next| next).transpose()?;
-        Some(batch.map(|batch| -> ArrayRef { Arc::new(StructArray::from(batch)) }))
+        next.and_then(|next| next).transpose()
     }
 }
 

@@ -80,8 +80,9 @@ export interface NearMiss extends Span {
 
 /** Adds the arguments to a call of the core. */
 export function toCall(json: object): Call {
-  const call = json as Call;
-  return { ...call, arguments: call.argumentsJson === null ? null : (JSON.parse(call.argumentsJson) as Call["arguments"]) };
+  const call = json as { -readonly [Key in keyof Call]: Call[Key] };
+  call.arguments = call.argumentsJson === null ? null : (JSON.parse(call.argumentsJson) as Call["arguments"]);
+  return call;
 }
 
 /** Adds what is known from the parts to a document of the core. */

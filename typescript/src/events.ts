@@ -114,6 +114,7 @@ const TYPES = [
   "named_call",
   "call_start",
   "diagnostic",
+  "call_source",
   "call",
 ] as const;
 
@@ -133,6 +134,7 @@ export function readEvents<T = ParserEvent>(output: Output, read = unchanged, ch
   const known = chunk.length === output.fed && typeof chunk === "string" ? chunk : "";
   const { bytes, numbers } = output;
   const events: unknown[] = [];
+  let callSource: string | null = null;
   for (let at = output.start; at < output.end; ) {
     const place = at >> 2;
     const kind = numbers[place]!;
@@ -165,9 +167,15 @@ export function readEvents<T = ParserEvent>(output: Output, read = unchanged, ch
       case "diagnostic":
         events.push({ type, ...(JSON.parse(text(bytes, rest, next)) as object), start, end, source });
         break;
-      case "call":
-        events.push(read(JSON.parse(text(bytes, rest, next)) as object));
+      case "call_source":
+        callSource = source;
         break;
+      case "call": {
+        const call = JSON.parse(text(bytes, rest, next)) as object;
+        events.push(read(Object.assign(call, { argumentsJson: source === "" ? null : source, source: callSource })));
+        callSource = null;
+        break;
+      }
       default:
         events.push({ type, text: source, start, end, source });
     }

@@ -32,7 +32,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("reply", 8_770),
     ("report", 2_265),
     ("syntax", 7_345),
-    ("table", 1_040),
+    ("table", 1_065),
     ("tool", 9_270),
     ("wire", 4_670),
 ];

@@ -4,9 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::{Array as _, ArrayRef, ListArray, StructArray};
-use arrow_buffer::ArrowNativeType as _;
-use arrow_schema::{ArrowError, DataType, Field};
+use arrow_array::{
+    Array as _, ArrayRef, GenericListViewArray, ListArray, OffsetSizeTrait, StructArray, make_array,
+};
+use arrow_buffer::{ArrowNativeType as _, OffsetBuffer, ScalarBuffer};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use crate::column::ColumnError;
 use crate::texts::Texts;
@@ -22,20 +25,56 @@ pub(crate) fn list_column(name: &str, array: &ArrayRef) -> Result<ListArray, Arr
     ListArray::try_new(item, offsets, items, nulls)
 }
 
+/// Arrow's own conversion brings that of all types.
 fn as_list(name: &str, array: &ArrayRef) -> Result<ListArray, ArrowError> {
-    let item = match array.data_type() {
-        DataType::List(_) => return Ok(array.as_list().clone()),
-        DataType::LargeList(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item) => Arc::clone(item),
-        DataType::Null => Arc::new(Field::new("item", DataType::Null, true)),
-        other => {
-            return Err(ColumnError::of_type(name, other, "lists").into());
-        }
+    let ends = |ends: &mut dyn Iterator<Item = usize>| {
+        let ends: Result<Vec<i32>, _> = ends.map(i32::try_from).collect();
+        let ends = ends.map_err(|_| ArrowError::OffsetOverflowError(array.len()))?;
+        Ok::<_, ArrowError>(OffsetBuffer::new(ScalarBuffer::from(ends)))
     };
-    let list = arrow_cast::cast(array, &DataType::List(item))?;
-    Ok(list.as_list().clone())
+    let nulls = array.nulls().cloned();
+    match array.data_type() {
+        DataType::List(_) => Ok(array.as_list().clone()),
+        DataType::LargeList(item) => {
+            let list = array.as_list::<i64>();
+            let ends = ends(&mut list.value_offsets().iter().map(|end| end.as_usize()))?;
+            ListArray::try_new(Arc::clone(item), ends, Arc::clone(list.values()), nulls)
+        }
+        DataType::FixedSizeList(item, length) => {
+            let values = Arc::clone(array.as_fixed_size_list().values());
+            let length = length.as_usize();
+            let ends = ends(&mut (0..=array.len()).map(|row| row * length))?;
+            ListArray::try_new(Arc::clone(item), ends, values, nulls)
+        }
+        DataType::ListView(item) => of_views(item, array.as_list_view::<i32>()),
+        DataType::LargeListView(item) => of_views(item, array.as_list_view::<i64>()),
+        DataType::Null => {
+            let item = Arc::new(Field::new("item", DataType::Null, true));
+            Ok(ListArray::new_null(item, array.len()))
+        }
+        other => Err(ColumnError::of_type(name, other, "lists").into()),
+    }
+}
+
+/// Copies the items, which may be in another order, and may belong to several rows.
+fn of_views<Offset: OffsetSizeTrait>(
+    item: &FieldRef,
+    lists: &GenericListViewArray<Offset>,
+) -> Result<ListArray, ArrowError> {
+    let data = lists.values().to_data();
+    let mut items = MutableArrayData::new(vec![&data], false, data.len());
+    let mut ends = vec![0];
+    for row in 0..lists.len() {
+        let start = lists.value_offset(row).as_usize();
+        let count = lists.value_size(row).as_usize();
+        let count = if lists.is_valid(row) { count } else { 0 };
+        items.try_extend(0, start, start + count)?;
+        let end = i32::try_from(items.len());
+        ends.push(end.map_err(|_| ArrowError::OffsetOverflowError(row))?);
+    }
+    let ends = OffsetBuffer::new(ScalarBuffer::from(ends));
+    let items = make_array(items.freeze());
+    ListArray::try_new(Arc::clone(item), ends, items, lists.nulls().cloned())
 }
 
 /// Returns the items of a row, or `None` if it is null.

@@ -31,7 +31,7 @@ pub(crate) struct CallView<'d> {
     is_id_automatic: bool,
     dependencies: &'d [String],
     /// As text, because the numbers of the host lose digits.
-    arguments_json: Option<String>,
+    pub(crate) arguments_json: Option<String>,
     problems: Vec<DiagnosticView<'d>>,
     rejection: Option<String>,
     held: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct CallView<'d> {
     body: Option<&'d str>,
     start: usize,
     end: usize,
-    source: Option<&'d str>,
+    pub(crate) source: Option<&'d str>,
     before: Option<String>,
 }
 

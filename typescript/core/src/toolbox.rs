@@ -455,7 +455,7 @@ fn write_items(output: &mut Vec<u8>, mut items: Vec<ReplyItem<'_>>) -> Result<()
         match item {
             ReplyItem::Event(event) => events::write(output, &event)?,
             ReplyItem::Call(read) => {
-                events::write_call(output, &CallView::new(&read), read.call.span)?;
+                events::write_call(output, CallView::new(&read), read.call.span)?;
             }
             _ => {}
         }
