@@ -1,4 +1,4 @@
-//! What differs between Unix and Windows. Nothing else in this crate asks for the system.
+//! Unix and Windows: the only part of this crate that asks for the system.
 
 #[cfg_attr(unix, path = "platform/unix.rs")]
 #[cfg_attr(windows, path = "platform/windows.rs")]
@@ -16,7 +16,7 @@ pub(crate) mod terminal;
 
 pub(crate) use system::*;
 
-/// What standard input is.
+/// The kind of standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StandardInput {
     File,

@@ -84,7 +84,7 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
 }
 
 /// Returns why another user may have written a file. Its owner is unknown here, so only trust in its text protects.
-pub(crate) const fn foreign(_: &Path, _: &Metadata) -> io::Result<Option<String>> {
+pub(crate) const fn ownership_flaw(_: &Path, _: &Metadata) -> io::Result<Option<String>> {
     Ok(None)
 }
 

@@ -136,7 +136,7 @@ fn discard() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the next key that is pressed, if it is soon. Ctrl-C ends the process: in raw mode it is no signal.
+/// Returns the next key that is pressed, if it is soon. Ctrl-C ends the process: in raw mode it is not a signal.
 fn next_key() -> io::Result<Option<KeyEvent>> {
     if !poll(POLL_INTERVAL)? {
         return Ok(None);

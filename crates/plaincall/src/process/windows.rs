@@ -37,7 +37,7 @@ const INHERITED: [&str; 19] = [
     "LANG",
 ];
 
-/// The error number of a file that is no program: `ERROR_BAD_EXE_FORMAT`.
+/// The error number of a file that is not a program: `ERROR_BAD_EXE_FORMAT`.
 pub(crate) const NOT_A_PROGRAM: i32 = 193;
 
 /// `CREATE_SUSPENDED`: the program runs only once it is in its job.
