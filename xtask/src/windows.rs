@@ -90,7 +90,7 @@ const CHECK_WHEEL: &str = "import sys, zipfile
 tag, content, wheel = sys.argv[1:]
 files = zipfile.ZipFile(wheel)
 [about] = [name for name in files.namelist() if name.endswith('.dist-info/WHEEL')]
-assert f'Tag: {tag}\n' in files.read(about).decode(), files.read(about)
+assert f'Tag: {tag}' in files.read(about).decode().splitlines(), files.read(about)
 [name] = [name for name in files.namelist() if name.endswith(content)]
 assert files.read(name).startswith(b'MZ'), name";
 
