@@ -63,7 +63,7 @@ fn run_all(runner: &Path, folder: &Path, programs: &str, task: &str) -> Result<(
     )
 }
 
-/// Runs the Python client of OpenAI with gateways of another command.
+/// Runs the Python client of `OpenAI` with gateways of another command.
 pub(crate) fn with_openai(plaincall: &dyn Fn() -> Command) -> Result<(), String> {
     let python = installed("requirements.txt", "python")?;
     run_with(plaincall, &python, &folder(), "openai_client.py", TASK)

@@ -1,7 +1,8 @@
-//! The differences between Unix and Windows. Nothing else in this crate asks for the system.
+//! Unix and Windows: the only part of this crate that asks for the system.
 
 #[cfg_attr(unix, path = "platform/unix.rs")]
 #[cfg_attr(windows, path = "platform/windows.rs")]
+#[cfg_attr(windows, expect(clippy::unnecessary_wraps, reason = "as on Unix"))]
 mod system;
 
 #[cfg_attr(unix, path = "platform/unix_builtin.rs")]
@@ -12,6 +13,10 @@ pub(crate) mod builtin;
 pub(crate) mod signals;
 #[cfg_attr(unix, path = "platform/unix_terminal.rs")]
 #[cfg_attr(windows, path = "platform/windows_terminal.rs")]
+#[cfg_attr(
+    windows,
+    expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "as on Unix")
+)]
 pub(crate) mod terminal;
 
 pub(crate) use system::*;

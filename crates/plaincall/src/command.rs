@@ -129,7 +129,7 @@ impl Command {
     }
 
     /// Sets the names of the environment variables that the command inherits in addition to `PATH`, `HOME`, `LANG`, `LC_…`
-    /// and `TMPDIR`. Values come from the run's [environment](crate::RunBuilder::environment). `PLAINCALL_ID` and
+    /// and `TMPDIR`, or those that most programs of Windows need, such as `SystemRoot` and `TEMP`. Values come from the run's [environment](crate::RunBuilder::environment). `PLAINCALL_ID` and
     /// `PLAINCALL_NAME` are always set, `PLAINCALL_RUN_DIRECTORY` if the run has a scratch directory, and
     /// `PLAINCALL_IDEMPOTENCY_KEY` in a [durable run](crate::durable) ([`Context::idempotency_key`](crate::Context::idempotency_key)).
     pub fn environment<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {

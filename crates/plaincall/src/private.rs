@@ -8,6 +8,10 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+/// `CREATE_NO_WINDOW`.
+#[cfg(windows)]
+const WITHOUT_CONSOLE: u32 = 0x0800_0000;
+
 /// Opens a file. If the options create it, only its owner can use it.
 ///
 /// # Errors
@@ -96,8 +100,6 @@ pub fn restrict(path: &Path) -> io::Result<()> {
         };
         let mut icacls = std::process::Command::new("icacls.exe");
         icacls.arg(path).args(["/inheritance:r", "/grant:r", owner]);
-        /// `CREATE_NO_WINDOW`.
-        const WITHOUT_CONSOLE: u32 = 0x0800_0000;
         std::os::windows::process::CommandExt::creation_flags(&mut icacls, WITHOUT_CONSOLE);
         let output = icacls.output()?;
         if output.status.success() {

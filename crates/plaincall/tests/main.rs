@@ -6,6 +6,7 @@ mod durable;
 mod log;
 mod passed_on;
 mod patterns;
+mod private;
 mod resume;
 mod rules;
 mod runs;

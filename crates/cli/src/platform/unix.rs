@@ -95,7 +95,7 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
 }
 
 /// Returns why another user may have written a file, as a phrase that follows its name.
-pub(crate) fn untrusted(path: &Path, metadata: &Metadata) -> io::Result<Option<String>> {
+pub(crate) fn ownership_flaw(path: &Path, metadata: &Metadata) -> io::Result<Option<String>> {
     let user = rustix::process::geteuid().as_raw();
     // Check both a symbolic link and its target.
     for owner in [fs::symlink_metadata(path)?.uid(), metadata.uid()] {

@@ -33,8 +33,8 @@ pub(crate) fn variable_name(mut name: OsString) -> OsString {
 
 /// Returns the directory for temporary files.
 pub(crate) fn temporary_directory(environment: &Environment) -> PathBuf {
-    let directory = ["TEMP", "TMP", HOME].into_iter();
-    let directory = directory.filter_map(|name| environment.get(name)).next();
+    let mut names = ["TEMP", "TMP", HOME].into_iter();
+    let directory = names.find_map(|name| environment.get(name));
     directory.map_or_else(|| PathBuf::from(r"C:\Windows\Temp"), PathBuf::from)
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
 }
 
 /// Returns why another user may have written a file. Its owner is unknown here, so only trust in its text protects.
-pub(crate) const fn untrusted(_: &Path, _: &Metadata) -> io::Result<Option<String>> {
+pub(crate) const fn ownership_flaw(_: &Path, _: &Metadata) -> io::Result<Option<String>> {
     Ok(None)
 }
 

@@ -68,8 +68,10 @@ impl Tty {
 
     /// Prompts for a line. Discards earlier input, which cannot be an answer. Blocks.
     pub(crate) fn prompt(&self, question: &str) -> io::Result<String> {
-        let _raw = Raw::enable()?;
-        self.ask(question, || true).map(Option::unwrap_or_default)
+        enable_raw_mode()?;
+        let line = self.ask(question, || true);
+        disable_raw_mode()?;
+        line.map(Option::unwrap_or_default)
     }
 
     /// Prompts for a line in raw mode. Returns none if the question was cancelled.
@@ -95,36 +97,16 @@ impl Tty {
         Ok(None)
     }
 
-    /// Keeps the mode of the console: the line editor restores it.
+    /// Restores the mode of the console when the value is dropped.
     pub(crate) fn save_mode(self) -> io::Result<SavedMode> {
         Ok(SavedMode { tty: self })
     }
 
     /// Starts reading single keys without echo. Reading stops when `is_active` is false.
     pub(crate) fn into_keys(self, is_active: Arc<AtomicBool>) -> io::Result<Keys> {
-        Ok(Keys {
-            _raw: Raw::enable()?,
-            saved: self.save_mode()?,
-            is_active,
-        })
-    }
-}
-
-/// The mode that delivers single keys, which is left on drop.
-#[derive(Debug)]
-struct Raw;
-
-impl Raw {
-    fn enable() -> io::Result<Self> {
+        let saved = self.save_mode()?;
         enable_raw_mode()?;
-        Ok(Self)
-    }
-}
-
-impl Drop for Raw {
-    fn drop(&mut self) {
-        // The console may be gone.
-        let _ = disable_raw_mode();
+        Ok(Keys { saved, is_active })
     }
 }
 
@@ -136,7 +118,7 @@ fn discard() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the next key that is pressed, if it is soon. Ctrl-C ends the process: in raw mode it sends no signal.
+/// Returns the next key that is pressed, if it is soon. Ctrl-C ends the process: in raw mode it is not a signal.
 fn next_key() -> io::Result<Option<KeyEvent>> {
     if !poll(POLL_INTERVAL)? {
         return Ok(None);
@@ -154,16 +136,22 @@ fn next_key() -> io::Result<Option<KeyEvent>> {
     Ok(Some(key))
 }
 
-/// A console with its original mode.
+/// A console whose usual mode, for lines, is restored on drop.
 #[derive(Debug)]
 pub(crate) struct SavedMode {
     pub(crate) tty: Tty,
 }
 
+impl Drop for SavedMode {
+    fn drop(&mut self) {
+        // The console may be gone.
+        let _ = disable_raw_mode();
+    }
+}
+
 /// A console in a mode that delivers single keys.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    _raw: Raw,
     saved: SavedMode,
     is_active: Arc<AtomicBool>,
 }

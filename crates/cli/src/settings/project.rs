@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plaincall_config::Node;
 use plaincall_config::settings::{FilePath, Settings, read_settings, untrusted};
 
-use crate::platform;
+use crate::platform::ownership_flaw;
 use crate::settings::texts::{self, Texts};
 use crate::settings::trust;
 use crate::status::Failure;
@@ -175,9 +175,8 @@ fn read_file(path: &Path) -> Result<String, Flaw> {
     };
     let unreadable = |reason: String| flaw(format!("cannot be read: {reason}"));
     let (bytes, metadata) = texts::read(path).map_err(unreadable)?;
-    let untrusted =
-        platform::untrusted(path, &metadata).map_err(|error| unreadable(error.to_string()))?;
-    if let Some(sentence) = untrusted {
+    let flawed = ownership_flaw(path, &metadata).map_err(|error| unreadable(error.to_string()))?;
+    if let Some(sentence) = flawed {
         return Err(flaw(sentence));
     }
     let name = path.display().to_string();

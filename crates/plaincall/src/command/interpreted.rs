@@ -32,7 +32,7 @@ const BY_OPTION: [(&str, &str, &str); 9] = [
     ("ruby", "e", "ruby -e"),
     ("node deno bun", "ep", "node -e"),
     ("php", "r", "php -r"),
-    ("lua Rscript osascript", "e", "-e"),
+    ("lua rscript osascript", "e", "-e"),
     ("sed gsed", "e", "sed"),
     ("psql", "c", "psql -c"),
 ];
@@ -131,7 +131,10 @@ fn programs(words: &[String], show: &mut impl FnMut(&str, &'static str, bool)) {
     let Some((program, rest)) = words.split_first() else {
         return;
     };
-    let name = program.rsplit('/').next().unwrap_or(program);
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    // Names of Windows have no case, and may have their extension.
+    let name = &*name.to_ascii_lowercase();
+    let name = name.strip_suffix(".exe").unwrap_or(name);
     let mut interpreters = BY_OPTION.iter();
     let is_named = |names: &str| names.split(' ').any(|known| known == name);
     if let Some((_, options, interpreter)) = interpreters.find(|(names, ..)| is_named(names)) {
@@ -162,11 +165,27 @@ fn programs(words: &[String], show: &mut impl FnMut(&str, &'static str, bool)) {
         "sed" | "gsed" if !has_file => (operand("flE"), "sed", false),
         "ssh" => (operands(rest, SSH_VALUES).skip(1).collect(), "ssh", true),
         "xargs" => (operand("adEIiLlnPs"), "xargs", false),
+        "cmd" => (behind(rest, &["/c", "/k"]), "cmd /c", false),
+        "powershell" | "pwsh" => {
+            let options = ["-c", "-command", "-encodedcommand"];
+            (behind(rest, &options), "powershell -Command", false)
+        }
         _ => return,
     };
     for text in &texts {
         show(text, interpreter, may_be_all && texts.len() == 1);
     }
+}
+
+/// Returns the words behind one of these options, which are all code.
+fn behind<'w>(words: &'w [String], options: &[&str]) -> Vec<&'w String> {
+    let is_one = |word: &String| {
+        options
+            .iter()
+            .any(|option| word.eq_ignore_ascii_case(option))
+    };
+    let words = words.iter().skip_while(|word| !is_one(word));
+    words.skip(1).collect()
 }
 
 /// Returns the words that are neither options nor values of options.

@@ -196,6 +196,7 @@ fn is_in_place(file: &File, path: &Path) -> io::Result<bool> {
 
 /// Other systems do not remove open files.
 #[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "as on Unix")]
 fn is_in_place(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
 }
@@ -246,6 +247,7 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 
 /// Other systems cannot sync directories.
 #[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "as on Unix")]
 fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }

@@ -228,6 +228,11 @@ impl Program {
             ));
         };
         let interpreter = line.split_whitespace().next().unwrap_or_default();
+        if cfg!(windows) {
+            return Some(format!(
+                "`{program}` is a script, which Windows does not start; begin the command with its interpreter, as in `python {program}`"
+            ));
+        }
         Some(if line.ends_with('\r') {
             format!(
                 "the interpreter `{interpreter}` of `{program}` has a carriage return behind it; save the script with LF line ends"
