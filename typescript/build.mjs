@@ -8,6 +8,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { basename } from "node:path";
 
 const [tsc, ...modules] = process.argv.slice(2);
+const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 const ENTRIES = { index: "gateway", openai: "gateway", parse: "parse" };
 const COMMONJS = ["--module", "commonjs", "--moduleResolution", "bundler", "--verbatimModuleSyntax", "false", "--outDir", "dist/cjs"];
 
@@ -40,7 +41,7 @@ for (const [entry, name] of Object.entries(ENTRIES)) {
   const isAll = name === "gateway";
   for (const [folder, source] of Object.entries(SOURCES)) {
     const { imports, module } = source(name);
-    const load = `setModule(() => ${module}, ${isAll});`;
+    const load = `setModule(() => ${module}, ${isAll}, "${version}");`;
     write(`dist/${folder}/${entry}.js`, imports, 'import { setModule } from "../esm/core.js";', load, `export * from "../esm/${entry}.js";`);
   }
   write(
@@ -48,7 +49,7 @@ for (const [entry, name] of Object.entries(ENTRIES)) {
     '"use strict";',
     'const { readFileSync } = require("node:fs");',
     'const { join } = require("node:path");',
-    `require("../core.js").setModule(() => new WebAssembly.Module(readFileSync(join(__dirname, "../../${name}.wasm"))), ${isAll});`,
+    `require("../core.js").setModule(() => new WebAssembly.Module(readFileSync(join(__dirname, "../../${name}.wasm"))), ${isAll}, "${version}");`,
     `module.exports = require("../${entry}.js");`,
   );
   if (entry === "index") continue;

@@ -71,7 +71,7 @@ pub(crate) struct Call {
     /// The exact text, with markers; `None` if a value was over the limit and not kept.
     #[pyo3(get)]
     source: Py<PyAny>,
-    /// What looks like the beginning of another call before it, as JSON: with other tools, `execute` reads it. Otherwise `None`.
+    /// The text before it that looks like the beginning of a call, as JSON: with other tools, `execute` reads it. Otherwise `None`.
     #[pyo3(get)]
     before: Py<PyAny>,
     /// The tools that have read it; after a pickle none.

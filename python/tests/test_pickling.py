@@ -25,7 +25,7 @@ def attributes(value: Any) -> Any:
     if not isinstance(value, pc.Call):
         return value
     names = [name for name in dir(value) if not name.startswith("_")]
-    assert len(names) == 18
+    assert len(names) == 19
     return [getattr(value, name) for name in names]
 
 

@@ -228,7 +228,7 @@ function decode({ bytes, start, end }: Output): string {
 }
 
 /** Where the module of this program comes from. */
-let source: { compile: () => WebAssembly.Module; isAll: boolean } | undefined;
+let source: { compile: () => WebAssembly.Module; isAll: boolean; version: string } | undefined;
 let loaded: Core | undefined;
 
 /** The core of this program: that of the gateway if it was imported, which has the parser too. */
@@ -238,15 +238,18 @@ export function core(): Core {
 }
 
 /** Sets where the module comes from. It is compiled when it is first used. `isAll` is true for that of the gateway. */
-export function setModule(compile: () => WebAssembly.Module, isAll: boolean): void {
+export function setModule(compile: () => WebAssembly.Module, isAll: boolean, version: string): void {
   if (source !== undefined && (source.isAll || !isAll)) return;
-  [source, loaded] = [{ compile, isAll }, undefined];
+  [source, loaded] = [{ compile, isAll, version }, undefined];
 }
 
-/** Uses a compiled module. Throws a `PlaincallError` if it is that of the parser, and the program needs everything. */
-export function useModule(module: WebAssembly.Module, isAll: boolean): void {
+/** Uses a compiled module. Throws a `PlaincallError` if it has another version, or is that of the parser, and the program needs everything. */
+export function useModule(module: WebAssembly.Module, isAll: boolean, version: string): void {
+  if (source !== undefined && source.version !== version) {
+    throw new PlaincallError(`the module has version ${version}, and the package ${source.version}; compile the module of this package`);
+  }
   if (source?.isAll && !isAll) throw new PlaincallError("it is the module of `plaincall/parse`; compile `plaincall/gateway.wasm`");
-  [source, loaded] = [{ compile: () => module, isAll }, undefined];
+  [source, loaded] = [{ compile: () => module, isAll, version }, undefined];
 }
 
 function compiled(): WebAssembly.Module {

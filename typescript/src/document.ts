@@ -52,7 +52,7 @@ export interface Call<Name extends string = string, Arguments = { [name: string]
   readonly body: string | null;
   /** The exact text, with markers; null if a value was over the limit and not kept. */
   readonly source: string | null;
-  /** What looks like the beginning of another call before it, as JSON: with other tools, `execute` reads it. Otherwise null. */
+  /** The text before it that looks like the beginning of a call, as JSON: with other tools, `execute` reads it. Otherwise null. */
   readonly before: string | null;
 }
 

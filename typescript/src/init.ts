@@ -18,7 +18,8 @@ export type CompiledModule = typeof globalThis extends { WebAssembly: { Module: 
 export function init(module: CompiledModule): void {
   const found = Object.prototype.toString.call(module).slice("[object ".length, -1);
   if (found !== "WebAssembly.Module") throw new PlaincallError(`expected a compiled WebAssembly.Module, found ${found}`);
-  const names = WebAssembly.Module.exports(module).map(({ name }) => name);
-  if (!names.includes("perform")) throw new PlaincallError("it is not a module of this package; compile `plaincall/gateway.wasm`");
-  useModule(module, names.includes("has_tools"));
+  const [version] = WebAssembly.Module.customSections(module, "plaincall");
+  if (version === undefined) throw new PlaincallError("it is not a module of this package; compile `plaincall/gateway.wasm`");
+  const isAll = WebAssembly.Module.exports(module).some(({ name }) => name === "has_tools");
+  useModule(module, isAll, new TextDecoder().decode(version));
 }

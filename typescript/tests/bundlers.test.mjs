@@ -73,8 +73,9 @@ import { init, parse, PlaincallError } from "plaincall/parse";
 const read = (name) => new WebAssembly.Module(readFileSync(new URL(import.meta.resolve("plaincall/" + name))));
 const reason = (use) => { try { use(); } catch (error) { return error instanceof PlaincallError ? error.message : String(error); } };
 const found = [reason(() => parse("a")), reason(() => init(new Uint8Array()))];
-const other = new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
-found.push(reason(() => init(other)));
+const other = (...sections) => new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, ...sections]));
+found.push(reason(() => init(other())));
+found.push(reason(() => init(other(0, 15, 9, ...new TextEncoder().encode("plaincall9.9.9")))));
 init(read("parse.wasm"));
 found.push(parse("a").text);
 const { init: initAll, Toolbox } = await import("plaincall");
@@ -90,9 +91,11 @@ console.log(JSON.stringify(found));
   writeFileSync(join(folder, "init.mjs"), program);
   const [missing, ...others] = JSON.parse(run("node", join(folder, "init.mjs")));
   assert.match(missing, /ENOENT.*keep the package external, copy its `dist\/parse.wasm`.*or pass a compiled module to `init`$/);
+  const { version } = JSON.parse(readFileSync("package.json", "utf8"));
   assert.deepEqual(others, [
     "expected a compiled WebAssembly.Module, found Uint8Array",
     "it is not a module of this package; compile `plaincall/gateway.wasm`",
+    `the module has version 9.9.9, and the package ${version}; compile the module of this package`,
     "a",
     "it is the module of `plaincall/parse`; compile `plaincall/gateway.wasm`",
     "b",

@@ -29,7 +29,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("plan", 2_550),
     ("probe", 4_580),
     ("prompt", 5_175),
-    ("reply", 8_796),
+    ("reply", 8_818),
     ("report", 2_265),
     ("syntax", 7_345),
     ("table", 1_065),

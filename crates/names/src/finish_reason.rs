@@ -13,7 +13,7 @@ pub enum FinishReason {
     StopSequence,
     /// A limit of the length.
     Length,
-    /// A filter, or the refusal of the model.
+    /// A filter, or the model declined to answer.
     ContentFilter,
     /// Any other reason. Servers have many words for failures.
     Other,

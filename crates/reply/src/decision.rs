@@ -89,9 +89,7 @@ impl DecidedCall {
     /// Returns what looks like a call in the text before it, as JSON for [`ReadCall::before`](crate::ReadCall::before).
     #[doc(hidden)]
     pub fn before(&self) -> Option<String> {
-        let before = &*self.call.before;
-        let is_some = before.broken.is_some() || !before.others.is_empty();
-        is_some.then(|| serde_json::to_string(before).ok())?
+        self.call.before.to_json()
     }
 
     /// Returns the arguments, if they are valid. Without definitions, those of an emoji call are unknown.

@@ -315,7 +315,7 @@ impl ReplyCheck {
             .get(call.name)
             .is_some_and(|tool| tool.effect == Effect::Read);
         // What cannot be read was not written by this version.
-        let before = call.before.and_then(|json| serde_json::from_str(json).ok());
+        let before = call.before.and_then(Before::of_json);
         self.look_before(&before.unwrap_or_default(), |named| {
             tools.specs().any(|tool| named.names(&tool.name))
         });

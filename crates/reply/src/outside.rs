@@ -8,7 +8,7 @@ use plaincall_syntax::{
     Code, Dialect, DialectError, Event, EventKind, MARKER_LIMIT, MarkerUse, NearMisses, Syntax,
     is_invisible,
 };
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::candidates::named::Named;
 use crate::candidates::{Candidates, Piece};
@@ -30,16 +30,40 @@ const OPENINGS: [[&str; 2]; 4] = [
 ];
 
 /// The text before a call in its reply.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Before {
     /// A beginning of a call that is not one, for any tools.
     pub(crate) broken: Option<String>,
     /// The calls in other formats since the previous call, which are broken beginnings if they name an offered tool: what is
     /// shown of each, and the texts that may name its tool.
     pub(crate) others: Vec<(String, Named)>,
-    /// The text that opened reasoning which the dialect does not know, if nothing has closed it. It rejects the call for any tools.
-    #[serde(skip)]
+    /// The text that opened reasoning which the dialect does not know, if nothing has closed it.
     pub(crate) opening: Option<&'static str>,
+}
+
+impl Before {
+    /// Returns the beginnings of calls as JSON, if there are any. An unknown opening rejects the call for any tools.
+    pub(crate) fn to_json(&self) -> Option<String> {
+        let is_some = self.broken.is_some() || !self.others.is_empty();
+        is_some.then(|| serde_json::to_string(&(&self.broken, &self.others)).ok())?
+    }
+
+    pub(crate) fn of_json(json: &str) -> Option<Self> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let json: Value = serde_json::from_str(json).ok()?;
+        let other = |other: &Value| {
+            let (shown, named) = (text(other.get(0)?)?, other.get(1)?);
+            let values = named.get("values")?.as_array()?.iter();
+            let values = values.filter_map(text).collect();
+            let head = text(named.get("head")?)?;
+            Some((shown, Named { values, head }))
+        };
+        Some(Self {
+            broken: text(json.get(0)?),
+            others: json.get(1)?.as_array()?.iter().filter_map(other).collect(),
+            opening: None,
+        })
+    }
 }
 
 /// Reads the text outside calls.

@@ -3,15 +3,16 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod random;
-pub(crate) mod streamed;
+pub(crate) mod tools;
 mod undecided;
 
 use plaincall_reply::collector::{Collected, Collector};
 use plaincall_reply::{JsonStream, NotClosed};
 use plaincall_syntax::{Dialect, Parser, Syntax};
+use plaincall_testkit::json_streams::stream_all;
 use plaincall_tool::{Arguments, Limits, ToolSpec};
 
-use crate::json_stream::streamed::{counted, emoji_tools, stream_all, tool, unknown};
+use crate::json_stream::tools::{counted, emoji_tools, tool, unknown};
 
 /// A block call in these chunks gives these non-empty deltas; the last one is the result of closing, or the error.
 fn check(shape: &ToolSpec, tool: Option<&ToolSpec>, chunks: &[&str], expected: &[&str]) {

@@ -2,26 +2,13 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-use alloc_tracker::{Allocator, Session};
+use alloc_tracker::Allocator;
+use plaincall_testkit::allocations::allocations;
 use plaincall_wire::openai::{ChatCompletionChunk, ChunkHead, ChunkWriter, ReasoningField};
 use plaincall_wire::sse::{Decoder, Limits};
 
 #[global_allocator]
 static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
-
-fn allocations(run: impl FnOnce()) -> u64 {
-    let session = Session::new().no_stdout().no_file();
-    let operation = session.operation("run");
-    {
-        let _span = operation.measure_thread().iterations(1);
-        run();
-    }
-    let report = session.to_report();
-    let counts = report
-        .operations()
-        .map(|(_, operation)| operation.total_allocations_count());
-    counts.sum()
-}
 
 #[test]
 fn a_chunk_that_is_written_asks_for_no_memory() {

@@ -2,6 +2,7 @@
 //!
 //! A question takes its first answer. A conversation reads it when its worker is there, maybe much later, so an object of its own
 //! keeps the first answers until then. Another answer to the same question is refused.
+#![allow(clippy::unused_async, reason = "handlers are async")]
 
 use plaincall::Request;
 use plaincall::durable::Answer;

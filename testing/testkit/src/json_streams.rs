@@ -1,9 +1,9 @@
 //! The rules for the deltas of a call's JSON (`spec/json-stream.md`), for every tool, call and split.
 
 use plaincall_reply::collector::{Collected, Collector};
-use plaincall_reply::{JsonStream, ToolCall, bind};
+use plaincall_reply::{JsonStream, NotClosed, ToolCall, bind};
 use plaincall_syntax::{Dialect, Event, Parser};
-use plaincall_tool::{Arguments, Limits, ReplyDiagnostic, ToolSpec};
+use plaincall_tool::{Arguments, Limits, ToolSpec};
 use serde_json::Value;
 
 use crate::schema_calls::{Choices, call, sample, schema};
@@ -15,11 +15,20 @@ pub struct Streamed {
     /// The text written after each chunk, up to the end of the call.
     pub deltas: Vec<String>,
     /// The text that closing added, or the error.
-    pub rest: Result<String, String>,
+    pub rest: Result<String, NotClosed>,
+    /// The error of the stream before it was closed.
+    pub fault: Option<String>,
     /// The call.
     pub call: ToolCall,
-    /// The result of binding.
-    pub bound: Result<Arguments, Vec<ReplyDiagnostic>>,
+    /// The arguments, if they were bound: the stream is closed with them.
+    pub bound: Option<Arguments>,
+}
+
+impl Streamed {
+    /// Returns the text written before the end of the call.
+    pub fn begun(&self) -> String {
+        self.deltas.concat()
+    }
 }
 
 /// Returns the calls of a text that arrives in these chunks.
@@ -31,7 +40,20 @@ pub fn stream<'t>(
     dialect: &Dialect,
     tool: &ToolSpec,
 ) -> Vec<Streamed> {
-    let limits = Limits::default();
+    stream_all(chunks, dialect, tool, Some(tool), Limits::default())
+}
+
+/// Like [`stream`], with limits. Without a tool, arguments are converted without a definition.
+///
+/// # Panics
+/// Panics if the dialect is invalid.
+pub fn stream_all<'t>(
+    chunks: impl IntoIterator<Item = &'t str>,
+    dialect: &Dialect,
+    shape: &ToolSpec,
+    tool: Option<&ToolSpec>,
+    limits: Limits,
+) -> Vec<Streamed> {
     let mut parser = Parser::new(dialect).expect("a dialect that works");
     let mut collector = Collector::new(limits);
     let mut streamed = Vec::new();
@@ -39,7 +61,7 @@ pub fn stream<'t>(
     let mut take = |event: &Event<'_>, is_first: bool| {
         let collected = collector.push(event);
         if let Some(Collected::Started(_)) = &collected {
-            open = Some((JsonStream::new(tool, limits), vec![String::new()]));
+            open = Some((JsonStream::new(shape, limits), vec![String::new()]));
         }
         let Some((stream, deltas)) = &mut open else {
             return;
@@ -53,13 +75,18 @@ pub fn stream<'t>(
         if let Some(Collected::Finished(call)) = collected
             && let Some((mut stream, deltas)) = open.take()
         {
-            let bound = bind(tool, &call);
+            let bound = match tool {
+                Some(tool) => bind(tool, &call).ok(),
+                None => Some(call.arguments.clone()).filter(|_| call.parse_error.is_none()),
+            };
+            let fault = stream.error().map(str::to_owned);
             let mut rest = String::new();
             let arguments = bound.as_ref().unwrap_or(&call.arguments);
             let closed = stream.close(&call, arguments, &mut rest);
             streamed.push(Streamed {
                 deltas,
-                rest: closed.map(|()| rest).map_err(|error| error.to_string()),
+                rest: closed.map(|()| rest),
+                fault,
                 call: *call,
                 bound,
             });
@@ -105,14 +132,14 @@ pub fn check(
     }
     for (whole, cut) in whole.iter().zip(&cut) {
         tally.calls += 1;
-        if whole.rest != cut.rest || whole.deltas.concat() != cut.deltas.concat() {
+        if whole.rest != cut.rest || whole.begun() != cut.begun() {
             return Err(format!("the cuts show: {whole:?}\n{cut:?}"));
         }
-        let begun = whole.deltas.concat();
+        let begun = whole.begun();
         if serde_json::from_str::<Value>(&begun).is_ok() {
             return Err(format!("closed too early: {begun}"));
         }
-        let Ok(bound) = &whole.bound else {
+        let Some(bound) = &whole.bound else {
             continue;
         };
         tally.bound += 1;

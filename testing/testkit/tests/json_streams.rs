@@ -62,14 +62,14 @@ fn given_early(tool: &ToolSpec, pairs: &[(&str, &str)]) -> Result<String, String
     let [call] = streamed.as_slice() else {
         panic!("one call, not {}", streamed.len());
     };
-    let given = call.deltas.concat();
+    let given = call.begun();
     match &call.rest {
         Ok(rest) => {
             let bound = call.bound.as_ref().expect("closed, so it was bound");
             assert_eq!(given.clone() + rest, bound.to_value().to_string(), "{text}");
             Ok(given)
         }
-        Err(error) => Err(error.clone()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

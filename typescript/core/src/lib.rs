@@ -20,7 +20,19 @@ mod toolbox;
 
 use crate::state::with;
 
-/// Defines exported functions. The attribute is the only use of `unsafe` of the crate: no other function has such a name.
+/// The version of the package.
+const VERSION: &[u8] = env!("CARGO_PKG_VERSION").as_bytes();
+
+/// A section of the module with the version, which the host compares with its own.
+#[expect(unsafe_code, reason = "the section has no other content")]
+#[unsafe(link_section = "plaincall")]
+#[used]
+static SECTION: [u8; VERSION.len()] = match VERSION.first_chunk() {
+    Some(version) => *version,
+    None => [0; VERSION.len()],
+};
+
+/// Defines exported functions. The attribute is `unsafe`, but no other function has such a name.
 macro_rules! exports {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $kind:ty),*) -> $result:ty = $body:expr;)*) => {
         $(

@@ -16,7 +16,7 @@ use plaincall::{
 };
 use tokio::time::{sleep, timeout};
 
-use crate::resume::play::edges;
+use crate::resume::play::{edges, folder};
 use crate::resume::random::Random;
 
 /// The number of times a log is resumed.
@@ -191,7 +191,7 @@ async fn check(seed: u64, path: &Path) {
 }
 
 async fn check_all(seeds: std::ops::Range<u64>) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     for seed in seeds {
         check(seed, &folder.path().join(seed.to_string())).await;
     }
@@ -202,6 +202,7 @@ async fn turns_that_are_left_at_random() {
     check_all(0..60).await;
 }
 
+/// `cargo xtask promises` runs it.
 #[tokio::test(start_paused = true)]
 #[ignore = "it takes minutes"]
 async fn many_turns_that_are_left_at_random() {

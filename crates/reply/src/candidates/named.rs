@@ -1,9 +1,9 @@
 //! The tool that a call in another format names.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The texts of a candidate that may name its tool.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Named {
     /// The values of keys for the name of a tool.
     pub(crate) values: Vec<String>,

@@ -1,12 +1,13 @@
 //! Random calls, split at random, with pointers in any order.
 
 use plaincall_syntax::{Dialect, Syntax};
+use plaincall_testkit::json_streams::stream_all;
 use plaincall_tool::{Limits, ToolSpec};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use serde_json::Value;
 
-use crate::json_stream::streamed::{emoji_tools, stream_all, tool, unknown};
+use crate::json_stream::tools::{emoji_tools, tool, unknown};
 
 /// The invariants of every call, however it is split.
 fn check_text(

@@ -1,10 +1,9 @@
 //! The point at which a text is known to be a string and is streamed (`spec/json-stream.md` 3).
 
 use plaincall_syntax::Dialect;
+use plaincall_testkit::json_streams::stream_all;
 use plaincall_tool::{Limits, ToolSpec};
 use serde_json::{Value, json};
-
-use crate::json_stream::streamed::stream_all;
 
 /// A tool with an argument of any text and of these types. An object has named members.
 fn tool(types: &[&str]) -> ToolSpec {
