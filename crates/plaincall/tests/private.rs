@@ -5,8 +5,8 @@ use std::path::Path;
 use plaincall::private;
 
 fn check(path: &Path, expected: u32) {
-    let mode = fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode, expected, "{}: {mode:o}", path.display());
+    let mode = fs::metadata(path).map(|data| data.permissions().mode() & 0o777);
+    assert_eq!(mode.ok(), Some(expected), "{}", path.display());
 }
 
 #[test]
