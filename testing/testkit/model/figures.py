@@ -46,7 +46,8 @@ def mcnemar(lines: list[Line], baseline: list[Line]) -> str:
     pairs = [(line.get("exact", False), other[line["id"]]) for line in lines if line["id"] in other]
     won, lost = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
     tail = sum(math.comb(won + lost, k) for k in range(min(won, lost) + 1)) / 2 ** (won + lost)
-    return f"+{won} −{lost}, p = {min(1.0, 2 * tail):.2f}"
+    chance = min(1.0, 2 * tail)
+    return f"+{won} −{lost}, p < 0.01" if chance < 0.01 else f"+{won} −{lost}, p = {chance:.2f}"
 
 
 def show(replies: Path, baseline: str | None) -> None:
@@ -58,10 +59,14 @@ def show(replies: Path, baseline: str | None) -> None:
     rows = [head + (["against " + baseline] if baseline else [])]
     for arm, lines in arms.items():
         calls, others = [line for line in lines if needs_call(line)], [line for line in lines if not needs_call(line)]
-        mean = lambda get: sum(map(get, lines)) / len(lines)  # noqa: E731
-        row = [arm, str(len(lines))]
+        # Some arms cannot express an example: such a question counts as a failure that takes no time.
+        asked = [line for line in lines if "error" not in line]
+        # Where a call is required, only calls without an end would count.
+        others = [] if "required" in arm.split() else others
+        mean = lambda get: sum(map(get, asked)) / max(len(asked), 1)  # noqa: E731
+        row = [arm, str(len(lines)) if asked == lines else f"{len(asked)} of {len(lines)}"]
         row += [interval(calls, lambda line: line.get("exact", False)), interval(calls, lambda line: line.get("right_tool", False))]
-        row += [interval(others, lambda line: line.get("exact", False)), interval(lines, lambda line: line.get("ends", False))]
+        row += [interval(others, lambda line: line.get("exact", False)), interval(asked, lambda line: line["ends"])]
         row += [str(sum(line.get("leaks", False) for line in lines))]
         row += [f"{mean(lambda line: line.get('tokens', [0, 0])[at]):.0f}" for at in (0, 1)]
         row += [f"{mean(lambda line: line.get('seconds', 0)):.1f}"]
