@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable
 
 from plaincall._events import Event
@@ -12,9 +13,13 @@ from plaincall.tools import Toolbox
 
 def register_vllm() -> None:
     """Names the parser. vLLM calls this in each of its processes, and imports the parser when a server uses it."""
-    from vllm.tool_parsers import ToolParserManager
+    try:
+        from vllm.tool_parsers import ToolParserManager
 
-    ToolParserManager.register_lazy_module("plaincall", "plaincall.vllm", "PlaincallToolParser")
+        ToolParserManager.register_lazy_module("plaincall", "plaincall.vllm", "PlaincallToolParser")
+    except (ImportError, AttributeError) as error:
+        # vLLM does not start if this fails, also for those who do not use the parser.
+        logging.getLogger("plaincall").warning("this version of vLLM has another interface for tool parsers: %s", error)
 
 
 def arguments_of(call: Call) -> str:

@@ -52,7 +52,8 @@ async def execute(
 
     Nothing is raised for a call: an invalid call is rejected, an exception of a tool becomes its error, and a call that depends
     on a failed one is skipped. `Result.exception` has an exception of a tool or of `approve`, and the logger `plaincall` warns
-    with its traceback. If the task is cancelled, its calls are cancelled too.
+    with its traceback. If the task is cancelled, its calls are cancelled too. Pass all calls of a reply at once: a call may be
+    rejected because of one before it.
 
     Raises `ValueError` if `concurrency` is below 1, or if `timeout` is not above 0.
 

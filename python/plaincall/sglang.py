@@ -1,7 +1,7 @@
 """A parser of tool calls for SGLang: `sglang serve --model-path MODEL --tool-call-parser plaincall`.
 
 SGLang finds it in the installed package. It only reads replies: the chat template, or the client, has to put
-`plaincall.Toolbox(tools).prompt()` into the system prompt.
+`plaincall.Toolbox(tools).prompt(without_dependencies=True)` into the system prompt.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A tool parser for vLLM: `vllm serve MODEL --enable-auto-tool-choice --tool-call-parser plaincall`.
 
 vLLM finds it in the installed package. It only reads replies: the chat template, or the client, has to put
-`plaincall.Toolbox(tools).prompt()` into the system prompt. `plaincall.asgi.Middleware` does everything, with repair rounds.
+`plaincall.Toolbox(tools).prompt(without_dependencies=True)` into the system prompt. `plaincall.asgi.Middleware` does everything, with repair rounds.
 """
 
 from __future__ import annotations

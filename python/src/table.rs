@@ -8,6 +8,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use plaincall_reply::{Unclosed, extract::Extractor};
 use plaincall_table::{ColumnError, Columns, Extract, Made, Rates, Render};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::PyRecordBatchReader;
@@ -108,7 +109,8 @@ impl Iterator for Batches {
 fn not_interrupted() -> Result<(), ArrowError> {
     let stopped = Python::try_attach(|py| {
         let stopped = py.check_signals().err()?;
-        let text = stopped.to_string();
+        // C ends a text at this byte.
+        let text = stopped.to_string().replace('\0', "\u{fffd}");
         let raiser = signals(py).and_then(|module| module.call_method1("raiser", (stopped,)));
         // It is the last step: any other would raise the exception.
         match raiser.and_then(|raiser| raiser.call0()) {
@@ -126,18 +128,19 @@ fn not_interrupted() -> Result<(), ArrowError> {
 /// found when it is read.
 fn caught<T>(read: impl FnOnce() -> T) -> Result<T, ArrowError> {
     catch_unwind(AssertUnwindSafe(read)).map_err(|_| {
-        let reason = "a batch cannot be read; does it match the schema of its table?";
+        let reason = "a batch cannot be read; does it match the schema of its table? A slice of nested structs has to be copied, such as with `take`";
         ArrowError::CDataInterface(reason.to_owned())
     })
 }
 
 /// Returns a reader of a table of another library.
 fn reader(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let reader = match data.extract::<AnyRecordBatch>() {
-        Ok(table) => table.into_reader()?,
+    let read = || match data.extract::<AnyRecordBatch>() {
+        Ok(table) => table.into_reader(),
         // With the error of the stream.
-        Err(_) => data.extract::<PyRecordBatchReader>()?.into_reader()?,
+        Err(_) => data.extract::<PyRecordBatchReader>()?.into_reader(),
     };
+    let reader = caught(read).map_err(|error| PyValueError::new_err(error.to_string()))??;
     let Some(typed) = data.getattr_opt("_typed")? else {
         return Ok(reader);
     };

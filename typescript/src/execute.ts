@@ -44,6 +44,8 @@ const MOST_TIME = 2 ** 31 - 1;
  * meanwhile. Calls that were probably meant to end earlier, or that may quote another call (`Call.held`), run only if `approve` is
  * given and approves them.
  *
+ * Pass all calls of a reply at once: a call may be rejected because of one before it.
+ *
  * Calls that another toolbox has read, or `parse` alone, are validated first. Of these, calls without an end marker are rejected, unless
  * the next call ended them and their tool only reads, or the toolbox has `unclosed: "run"`.
  *

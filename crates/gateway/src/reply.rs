@@ -619,8 +619,9 @@ impl<O: ResponseSink> Reply<O> {
             Some("length") if self.plan.mode == ReplyMode::Native => true,
             Some(_) => ended == Stop::Length,
         };
-        // After a stop sequence, a call of the model server is complete only if its arguments are.
-        let is_cut = is_truncated || reason.is_some() && ended == Stop::Broken;
+        // After a stop sequence, a call of the model server is complete only if its arguments are. A client's own has the reason `stop`.
+        let is_own_stop = self.plan.stops_anywhere && api_reason == Some("stop");
+        let is_cut = is_truncated || reason.is_some() && (is_own_stop || ended == Stop::Broken);
         self.end_native_calls(is_cut);
         if self.plan.mode == ReplyMode::Native && self.round.has_truncated_call && !is_truncated {
             // Some servers report another reason if the limit truncated a call.

@@ -195,7 +195,7 @@ pub struct Probing {
     first_reserve: usize,
     /// Attempts of an earlier run, as far as they are not in `done`.
     recorded: Vec<Attempt>,
-    running: JoinSet<(AttemptSlot, Attempt, Option<ModelError>)>,
+    running: JoinSet<(AttemptSlot, Attempt, Option<ModelError>, bool)>,
     /// The tasks that were started within a budget.
     started: Vec<usize>,
     done: Vec<(AttemptSlot, Attempt)>,
@@ -236,11 +236,11 @@ impl Probing {
                     return None;
                 }
             };
-            let Ok((slot, attempt, error)) = joined? else {
+            let Ok((slot, attempt, error, is_brief)) = joined? else {
                 // The runtime shut down, or the attempt was aborted.
                 continue;
             };
-            if self.is_brief && attempt.has_reasoning() {
+            if is_brief && attempt.has_reasoning() {
                 // Its limit was too low: again, with another one.
                 self.is_brief = false;
                 self.waiting.push_front(slot);
@@ -260,8 +260,8 @@ impl Probing {
         let seed = self.probe.seed;
         let seed = seed.map(|seed| seed.wrapping_add(u64::from(slot.repetition - 1)));
         let (model, arm, task) = (Arc::clone(&self.probe.model), *arm, task.clone());
-        let time = self.probe.time;
-        let limits = [self.probe.reply_tokens, task.reply_tokens(self.is_brief)];
+        let (time, is_brief) = (self.probe.time, self.is_brief);
+        let limits = [self.probe.reply_tokens, task.reply_tokens(is_brief)];
         let requested = Requested {
             seed,
             max_tokens: limits.into_iter().flatten().min(),
@@ -269,7 +269,7 @@ impl Probing {
         self.running.spawn(async move {
             let run = attempt::run(model, arm, task, slot.repetition, requested, time);
             let (attempt, error) = run.await;
-            (slot, attempt, error)
+            (slot, attempt, error, is_brief)
         });
     }
 

@@ -44,7 +44,7 @@ static EXAMPLE_FILE: LazyLock<ExampleFile> =
 
 /// The level of a file that names none: the forty hard tasks.
 const HARD: u8 = 6;
-/// The most tokens of a reply before the hard tasks, if it has to be short and in general, and behind them: a multiple of the need.
+/// The maximum tokens of a reply: before the hard tasks if it has to be brief, before them otherwise, and after them.
 const REPLY_TOKENS: [u32; 3] = [128, 1_024, 4_096];
 
 /// A task: a question, tools, a world, and the world as it must be afterwards.

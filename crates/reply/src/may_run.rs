@@ -314,11 +314,15 @@ impl ReplyCheck {
         let is_read = tools
             .get(call.name)
             .is_some_and(|tool| tool.effect == Effect::Read);
-        // What cannot be read was not written by this version.
-        let before = call.before.and_then(Before::of_json);
-        self.look_before(&before.unwrap_or_default(), |named| {
-            tools.specs().any(|tool| named.names(&tool.name))
-        });
+        if let Some(json) = call.before {
+            // What cannot be read was changed, or is of another version: it may have been the beginning of a call.
+            let before = Before::of_json(json).unwrap_or_else(|| Before {
+                broken: Some("text that cannot be read".to_owned()),
+                ..Before::default()
+            });
+            let names_tool = |named: &Named| tools.specs().any(|tool| named.names(&tool.name));
+            self.look_before(&before, names_tool);
+        }
         let is_lifted = self.unclosed == Unclosed::Run;
         let missing = match call.termination {
             Termination::EndOfStream if !is_lifted => Some(MissingEnd::MaybeTruncated),

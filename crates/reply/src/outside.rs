@@ -60,7 +60,12 @@ impl Before {
         };
         Some(Self {
             broken: text(json.get(0)?),
-            others: json.get(1)?.as_array()?.iter().filter_map(other).collect(),
+            others: json
+                .get(1)?
+                .as_array()?
+                .iter()
+                .map(other)
+                .collect::<Option<_>>()?,
             opening: None,
         })
     }

@@ -51,11 +51,19 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
-    let configured = Configured::read(options, &environment)?;
+    let has_command = !options.command.is_empty();
+    let mut configured = Configured::read(options, &environment)?;
     let upstream = match &options.upstream {
         Some(upstream) => Some(upstream.clone()),
         None if configured.has_servers()? => None,
-        None => Some(runtime.block_on(find_upstream(&environment))?),
+        None => {
+            let server = runtime.block_on(find_upstream(&environment))?;
+            if let Some(first) = server.models.first().filter(|_| has_command) {
+                configured.replace_unknown_models(first, &server.models);
+                print_note(&format!("requests for any other model get `{first}`"));
+            }
+            Some(server.url)
+        }
     };
     let secret = secret(&configured.serve, &environment)?;
     let mut config = configured.reloadable(upstream.as_deref(), secret.clone(), &environment)?;
@@ -72,7 +80,6 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     config.report_contents = options.log_contents;
     limits::apply(&mut config, &serve);
     let servers = servers(upstream.as_deref(), &config);
-    let has_command = !options.command.is_empty();
     let log = if has_command {
         None
     } else {

@@ -1,7 +1,7 @@
 //! The console.
 
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -66,15 +66,15 @@ impl Tty {
         }
     }
 
-    /// Prompts for a line. Discards earlier input, which cannot be an answer. Blocks.
+    /// Prompts for a line. Discards earlier input, which cannot be an answer. Ctrl-C is an error. Blocks.
     pub(crate) fn prompt(&self, question: &str) -> io::Result<String> {
         enable_raw_mode()?;
         let line = self.ask(question, || true);
         disable_raw_mode()?;
-        line.map(Option::unwrap_or_default)
+        line?.ok_or_else(|| ErrorKind::Interrupted.into())
     }
 
-    /// Prompts for a line in raw mode. Returns none if the question was cancelled.
+    /// Prompts for a line in raw mode. Returns none if the question was cancelled, or after Ctrl-C.
     fn ask(&self, question: &str, is_active: impl Fn() -> bool) -> io::Result<Option<String>> {
         discard()?;
         self.write(question)?;
@@ -82,6 +82,7 @@ impl Tty {
         while is_active() {
             let Some(key) = next_key()? else { continue };
             match key.code {
+                KeyCode::Null => return Ok(None),
                 KeyCode::Enter => {
                     self.write("\r\n")?;
                     return Ok(Some(line));
@@ -110,30 +111,37 @@ impl Tty {
     }
 }
 
-/// Discards the input so far.
+/// Discards the input so far, except Ctrl-C.
 fn discard() -> io::Result<()> {
     while poll(Duration::ZERO)? {
-        read()?;
+        key_of(&read()?);
     }
     Ok(())
 }
 
-/// Returns the next key that is pressed, if it is soon. Ctrl-C ends the process: in raw mode it is not a signal.
+/// Returns the next key that is pressed, if it is soon.
 fn next_key() -> io::Result<Option<KeyEvent>> {
     if !poll(POLL_INTERVAL)? {
         return Ok(None);
     }
-    let Event::Key(key) = read()? else {
-        return Ok(None);
-    };
+    Ok(key_of(&read()?))
+}
+
+/// Returns the key that an event presses. Ctrl-C, which is not a signal in raw mode, is reported as one, and is `Null`. Other keys with
+/// Ctrl or Alt are not answers; both together write characters of some keyboards.
+fn key_of(event: &Event) -> Option<KeyEvent> {
+    let mut key = *event.as_key_event()?;
+    let [control, alt] = [KeyModifiers::CONTROL, KeyModifiers::ALT];
+    let [control, alt] = [control, alt].map(|one| key.modifiers.contains(one));
     if key.kind == KeyEventKind::Release {
-        return Ok(None);
+        return None;
     }
-    if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+    if control && key.code == KeyCode::Char('c') {
         crate::platform::signals::press_ctrl_c();
-        return Ok(None);
+        key.code = KeyCode::Null;
+        return Some(key);
     }
-    Ok(Some(key))
+    (control == alt).then_some(key)
 }
 
 /// A console whose usual mode, for lines, is restored on drop.
@@ -167,7 +175,7 @@ impl Keys {
         self.is_active.load(Ordering::Relaxed)
     }
 
-    /// Waits for one of the accepted keys. Returns none if the question was cancelled.
+    /// Waits for one of the accepted keys. Returns none if the question was cancelled. Pasted text is ignored.
     pub(crate) fn read_key(&self, accepted: &[u8]) -> io::Result<Option<u8>> {
         while self.is_active() {
             let code = next_key()?.map(|key| key.code);
@@ -176,8 +184,14 @@ impl Keys {
                 Some(KeyCode::Char(c)) => u8::try_from(c).ok(),
                 _ => None,
             };
-            if let Some(byte) = byte.filter(|byte| accepted.contains(byte)) {
-                return Ok(Some(byte));
+            // Characters that arrive together are pasted.
+            let mut is_alone = true;
+            while code.is_some() && poll(Duration::ZERO)? {
+                is_alone &= key_of(&read()?).is_none();
+            }
+            let answer = byte.filter(|byte| is_alone && accepted.contains(byte));
+            if answer.is_some() {
+                return Ok(answer);
             }
         }
         Ok(None)

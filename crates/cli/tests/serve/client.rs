@@ -1,10 +1,13 @@
 //! `plaincall serve -- COMMAND`: the command's variables, signals and exit status.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, Command, Stdio};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
+use super::servers::ollama;
 use super::{EXAMPLE, answer, configuration, plaincall, replies};
 
 /// Starts a gateway for a script.
@@ -30,27 +33,33 @@ fn ended(child: Child) -> (Option<i32>, String, String) {
     )
 }
 
-#[test]
-fn the_command_is_a_client_and_its_status_is_the_status() {
-    let mut child = start("echo $OPENAI_BASE_URL; read line; exit 7", &[], &[]);
+/// Reads the address that the script of a command writes first.
+fn address(child: &mut Child) -> (BufReader<ChildStdout>, String) {
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut url = String::new();
     output.read_line(&mut url).unwrap();
     let address = url.trim().strip_prefix("http://").unwrap();
-    let address = address.strip_suffix("/v1").unwrap();
-    let body = std::fs::read_to_string(format!("{EXAMPLE}/request.json")).unwrap();
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    (output, address.strip_suffix("/v1").unwrap().to_owned())
+}
+
+fn post(address: &str, path: &str, body: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
-    write!(stream, "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
-    let (status, body) = answer(stream);
+    write!(stream, "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer plaincall\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    answer(stream)
+}
+
+#[test]
+fn the_command_is_a_client_and_its_status_is_the_status() {
+    let mut child = start("echo $OPENAI_BASE_URL; read line; exit 7", &[], &[]);
+    let (mut output, address) = address(&mut child);
+    let body = std::fs::read_to_string(format!("{EXAMPLE}/request.json")).unwrap();
+    let (status, body) = post(&address, "/v1/chat/completions", &body);
     assert_eq!(status, "HTTP/1.1 200 OK");
     assert!(body.contains("get_weather"), "{body}");
     // A client of Anthropic's API adds the rest of the path itself.
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
     let body = r#"{"model":"replay","max_tokens":99,"messages":[{"role":"user","content":"Hi"}]}"#;
-    let length = body.len();
-    write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer plaincall\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
-    let (status, body) = answer(stream);
+    let (status, body) = post(&address, "/v1/messages", body);
     assert_eq!(status, "HTTP/1.1 200 OK");
     assert!(body.contains(r#""type":"message""#), "{body}");
     child.stdin.take().unwrap().write_all(b"end\n").unwrap();
@@ -59,10 +68,26 @@ fn the_command_is_a_client_and_its_status_is_the_status() {
     let (status, _, notes) = ended(child);
     // Standard output belongs to the command: there is no access log.
     assert_eq!((status, rest.as_str()), (Some(7), ""), "{notes}");
-    assert!(
-        std::net::TcpStream::connect(address).is_err(),
-        "it still listens"
-    );
+    assert!(TcpStream::connect(address).is_err(), "it still listens");
+}
+
+/// Coding agents ask for a model of their makers.
+#[test]
+fn the_command_gets_a_model_that_the_server_has() {
+    let mut command = plaincall();
+    command.env("OLLAMA_HOST", ollama());
+    let script = "echo $OPENAI_BASE_URL; read line";
+    let mut child = piped(command.args(["--", "/bin/sh", "-c", script]));
+    let (_output, address) = address(&mut child);
+    for (asked, sent) in [("gpt-5.6", "small:latest"), ("key-none", "key-none")] {
+        let body = json!({"model": asked, "messages": [{"role": "user", "content": "Hi"}]});
+        let (status, answer) = post(&address, "/v1/chat/completions", &body.to_string());
+        assert_eq!(status, "HTTP/1.1 200 OK");
+        assert!(answer.contains(&format!(r#""model":"{sent}""#)), "{answer}");
+    }
+    child.stdin.take().unwrap().write_all(b"end\n").unwrap();
+    let (_, _, notes) = ended(child);
+    assert!(notes.contains("note: requests for any other model get `small:latest`\n"));
 }
 
 #[test]

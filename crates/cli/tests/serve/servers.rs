@@ -11,16 +11,22 @@ use serde_json::Value;
 
 use super::{Serving, plaincall, replies};
 
-/// A model server with one model, which repeats the key that it gets. Ends with the test. Returns its address.
-fn ollama() -> String {
+/// A model server that lists the key that it gets as a model, and answers a request with the request. Ends with the test. Returns its
+/// address.
+pub(super) fn ollama() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let mut request = vec![0; 4096];
-            let length = stream.read(&mut request).unwrap();
-            let request = String::from_utf8_lossy(&request[..length]).into_owned();
+            let (mut request, mut bytes) = (String::new(), vec![0; 4096]);
+            while !request.contains("\r\n\r\n")
+                || request.starts_with("POST ") && !request.ends_with('}')
+            {
+                let length = stream.read(&mut bytes).unwrap();
+                assert_ne!(length, 0, "{request}");
+                request += &String::from_utf8_lossy(&bytes[..length]);
+            }
             let key = request
                 .lines()
                 .find_map(|line| line.strip_prefix("authorization: Bearer "));
@@ -29,6 +35,10 @@ fn ollama() -> String {
             let (status, body) = if lists.iter().any(|list| request.starts_with(list)) {
                 let list = format!(r#"{{"data":[{{"id":"small:latest"}},{{"id":"key-{key}"}}]}}"#);
                 ("200 OK", list)
+            } else if let Some((_, body)) = request.split_once("\r\n\r\n")
+                && request.starts_with("POST /v1/chat/completions ")
+            {
+                ("200 OK", body.to_owned())
             } else {
                 ("404 Not Found", String::new())
             };

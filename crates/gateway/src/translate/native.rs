@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use plaincall_wire::Json;
 use plaincall_wire::openai::{
-    ChatCompletionRequest, Choose, Content, ContentPart, Message, ToolChoice,
+    ChatCompletionRequest, Choose, Content, ContentPart, Message, ToolChoice, sets_stop_sequences,
 };
 use serde_json::{Map, Value, json};
 
@@ -53,6 +53,7 @@ pub(super) fn native<'r>(
     plan.arguments = argument_mode(&request, &plan.offer, settings);
     plan.untrusted = Texts::of(&request).into_untrusted().into();
     plan.taken = ids(&request);
+    plan.stops_anywhere = sets_stop_sequences(request.unknown.iter());
     Ok(Translation::Changed {
         upstream: request,
         plan,

@@ -148,6 +148,9 @@ fn a_truncated_reply_keeps_its_reason() {
         assert_eq!((&*recorded.content, rescued), (CALL, 0));
         assert_eq!(recorded.finish_reason.as_deref(), Some(end));
     }
+    let stops = json!({"stop": ["END"]});
+    let (recorded, rescued) = answer(&stops, &letters(CALL), "stop");
+    assert_eq!((&*recorded.content, rescued), (CALL, 0));
 }
 
 #[test]

@@ -27,7 +27,11 @@ const WRAPPED: usize = 64;
 /// Interpreters whose program follows an option: names, options, and the form for display.
 const BY_OPTION: [(&str, &str, &str); 9] = [
     ("sh bash dash ash zsh ksh fish", "c", "sh -c"),
-    ("python python2 python3 pypy pypy3", "c", "python -c"),
+    (
+        "python python2 python3 pypy pypy3 py pythonw",
+        "c",
+        "python -c",
+    ),
     ("perl", "eE", "perl -e"),
     ("ruby", "e", "ruby -e"),
     ("node deno bun", "ep", "node -e"),
@@ -165,10 +169,13 @@ fn programs(words: &[String], show: &mut impl FnMut(&str, &'static str, bool)) {
         "sed" | "gsed" if !has_file => (operand("flE"), "sed", false),
         "ssh" => (operands(rest, SSH_VALUES).skip(1).collect(), "ssh", true),
         "xargs" => (operand("adEIiLlnPs"), "xargs", false),
-        "cmd" => (behind(rest, &["/c", "/k"]), "cmd /c", false),
-        "powershell" | "pwsh" => {
-            let options = ["-c", "-command", "-encodedcommand"];
-            (behind(rest, &options), "powershell -Command", false)
+        // A script may expand its arguments into code.
+        "cmd" => (rest.iter().collect(), "cmd /c", false),
+        _ if name.ends_with(".bat") || name.ends_with(".cmd") => {
+            (rest.iter().collect(), "cmd /c", false)
+        }
+        "powershell" | "pwsh" if !runs_script(rest) => {
+            (rest.iter().collect(), "powershell -Command", false)
         }
         _ => return,
     };
@@ -177,15 +184,12 @@ fn programs(words: &[String], show: &mut impl FnMut(&str, &'static str, bool)) {
     }
 }
 
-/// Returns the words behind one of these options, which are all code.
-fn behind<'w>(words: &'w [String], options: &[&str]) -> Vec<&'w String> {
-    let is_one = |word: &String| {
-        options
-            .iter()
-            .any(|option| word.eq_ignore_ascii_case(option))
-    };
-    let words = words.iter().skip_while(|word| !is_one(word));
-    words.skip(1).collect()
+/// Returns whether `PowerShell` runs a script, with the other words as its arguments. Options may be abbreviated.
+fn runs_script(words: &[String]) -> bool {
+    words.iter().any(|word| {
+        let option = word.strip_prefix(['-', '/']).unwrap_or_default();
+        !option.is_empty() && "file".starts_with(&option.to_ascii_lowercase())
+    })
 }
 
 /// Returns the words that are neither options nor values of options.

@@ -44,7 +44,12 @@ fn in_commands() {
         ("awk print {x}", ""),
         ("cmd /c echo {x}", "x: cmd /c"),
         (r"C:\Windows\System32\CMD.EXE /d /C type {x}", "x: cmd /c"),
-        ("cmd {x}", ""),
+        ("cmd {x}", "x: cmd /c"),
+        ("cmd /s/c {x}", "x: cmd /c"),
+        ("npx.cmd {x}", "x: cmd /c"),
+        ("powershell {x}", "x: powershell -Command"),
+        ("powershell -enc {x}", "x: powershell -Command"),
+        ("py -c {x}", "x: python -c"),
         (
             "powershell.exe -NoProfile -Command echo {x}",
             "x: powershell -Command",

@@ -91,6 +91,21 @@ impl Configured {
         problems
     }
 
+    /// Replaces the models that the server does not have with one of its own: a coding agent names those of its makers by default.
+    pub(super) fn replace_unknown_models(&mut self, own: &str, known: &[String]) {
+        let of = |models: &[(String, Model)], name: &str| for_name(models, name).cloned();
+        for name in known {
+            let settings = of(&self.models, name).unwrap_or_default();
+            if !self.models.iter().any(|(other, _)| other == name) {
+                self.models.push((name.clone(), settings));
+            }
+        }
+        let mut others = of(&self.models, "*").unwrap_or_default();
+        others.model.get_or_insert_with(|| own.to_owned());
+        self.models.retain(|(name, _)| name != "*");
+        self.models.push(("*".to_owned(), others));
+    }
+
     /// Collects the variables of all tables. Those of a table that is not served are secrets too.
     fn name_variables(&mut self, environment: &Environment) {
         let variables = RefCell::new(BTreeMap::new());

@@ -14,8 +14,8 @@ const TIMEOUT: Duration = Duration::from_millis(1500);
 /// The maximum number of models in a note.
 const SHOWN_MODELS: usize = 8;
 
-/// Returns the base URL of the first local model server that has models, and reports all servers that it found.
-pub(super) async fn find_upstream(environment: &Environment) -> Result<String, Failure> {
+/// Returns the first local model server that has models, and reports all servers that it found.
+pub(super) async fn find_upstream(environment: &Environment) -> Result<LocalServer, Failure> {
     let client = HttpClient::new(&HttpSettings::default())
         .map_err(|error| Failure::Runtime(error.to_string()))?;
     let found = find_local_servers(&client, environment, TIMEOUT).await;
@@ -36,7 +36,7 @@ pub(super) async fn find_upstream(environment: &Environment) -> Result<String, F
             selected.name
         ));
     }
-    Ok(selected.url.clone())
+    Ok(selected.clone())
 }
 
 fn description(server: &LocalServer) -> String {
