@@ -348,6 +348,17 @@ def test_lists_in_each_representation(of: Any) -> None:
     assert null["calls"] == 0
 
 
+def test_slices_that_cannot_be_read_are_errors() -> None:
+    # Arrow's Rust library slices the inner structs twice.
+    nested = pyarrow.array([{"a": {"b": number}} for number in range(3)])
+    batch = pyarrow.RecordBatch.from_arrays([pyarrow.array(["x"] * 3), nested], ["text", "n"])
+    for data in (batch.slice(1), pyarrow.Table.from_batches([batch.slice(1)])):
+        with pytest.raises(ValueError, match="slice of nested structs has to be copied"):
+            pyarrow.table(pc.table(data))
+    copied = batch.take(pyarrow.array([1, 2]))
+    assert pyarrow.table(pc.table(copied))["n"].to_pylist() == [{"a": {"b": 1}}, {"a": {"b": 2}}]
+
+
 @pytest.mark.parametrize(
     "read",
     [

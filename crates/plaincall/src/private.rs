@@ -27,8 +27,11 @@ pub fn open(path: &Path, options: &OpenOptions) -> io::Result<File> {
     {
         let is_new = !path.exists();
         let file = options.open(path)?;
-        if is_new {
-            restrict(path)?;
+        if is_new && let Err(error) = restrict(path) {
+            // It would be used as it is the next time.
+            drop(file);
+            let _ = std::fs::remove_file(path);
+            return Err(error);
         }
         Ok(file)
     }
@@ -59,7 +62,9 @@ fn create(path: &Path, with_parents: bool) -> io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.recursive(with_parents).create(path)?;
     #[cfg(windows)]
-    restrict(path)?;
+    restrict(path).inspect_err(|_| {
+        let _ = std::fs::remove_dir(path);
+    })?;
     Ok(())
 }
 
@@ -99,7 +104,9 @@ pub fn restrict(path: &Path) -> io::Result<()> {
             "*S-1-3-4:F"
         };
         let mut icacls = std::process::Command::new("icacls.exe");
-        icacls.arg(path).args(["/inheritance:r", "/grant:r", owner]);
+        icacls
+            .arg(std::path::absolute(path)?)
+            .args(["/inheritance:r", "/grant:r", owner]);
         std::os::windows::process::CommandExt::creation_flags(&mut icacls, WITHOUT_CONSOLE);
         let output = icacls.output()?;
         if output.status.success() {
