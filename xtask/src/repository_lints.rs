@@ -25,7 +25,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("grammar", 5_110),
     ("http", 970),
     ("names", 632),
-    ("plaincall", 14_206),
+    ("plaincall", 14_213),
     ("plan", 2_550),
     ("probe", 4_580),
     ("prompt", 5_175),
