@@ -53,18 +53,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
     let has_command = !options.command.is_empty();
     let mut configured = Configured::read(options, &environment)?;
-    let upstream = match &options.upstream {
-        Some(upstream) => Some(upstream.clone()),
-        None if configured.has_servers()? => None,
-        None => {
-            let server = runtime.block_on(find_upstream(&environment))?;
-            if let Some(first) = server.models.first().filter(|_| has_command) {
-                configured.replace_unknown_models(first, &server.models);
-                print_note(&format!("requests for any other model get `{first}`"));
-            }
-            Some(server.url)
-        }
-    };
+    let upstream = runtime.block_on(upstream(options, &mut configured, &environment))?;
     let secret = secret(&configured.serve, &environment)?;
     let mut config = configured.reloadable(upstream.as_deref(), secret.clone(), &environment)?;
     let Configured {
@@ -193,6 +182,25 @@ async fn listener(
     Err(Failure::Runtime(
         "no port is free; choose one with `--listen`".to_owned(),
     ))
+}
+
+/// Returns the server of models without a table: that of the options, or one on this machine if no table has a server. A command may
+/// then ask for any model.
+async fn upstream(
+    options: &ServeOptions,
+    configured: &mut Configured,
+    environment: &Environment,
+) -> Result<Option<String>, Failure> {
+    if options.upstream.is_some() || configured.has_servers()? {
+        return Ok(options.upstream.clone());
+    }
+    let server = find_upstream(environment).await?;
+    let has_command = !options.command.is_empty();
+    if let Some(first) = server.models.first().filter(|_| has_command) {
+        configured.replace_unknown_models(first, &server.models);
+        print_note(&format!("requests for any other model get `{first}`"));
+    }
+    Ok(Some(server.url))
 }
 
 /// Serves until the command ends.

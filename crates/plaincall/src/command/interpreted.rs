@@ -171,7 +171,7 @@ fn programs(words: &[String], show: &mut impl FnMut(&str, &'static str, bool)) {
         "xargs" => (operand("adEIiLlnPs"), "xargs", false),
         // A script may expand its arguments into code.
         "cmd" => (rest.iter().collect(), "cmd /c", false),
-        _ if name.ends_with(".bat") || name.ends_with(".cmd") => {
+        _ if matches!(name.rsplit_once('.'), Some((_, "bat" | "cmd"))) => {
             (rest.iter().collect(), "cmd /c", false)
         }
         "powershell" | "pwsh" if !runs_script(rest) => {
