@@ -114,7 +114,7 @@ impl Tty {
 /// Discards the input so far, except Ctrl-C.
 fn discard() -> io::Result<()> {
     while poll(Duration::ZERO)? {
-        key_of(&read()?);
+        let _ = key_of(&read()?);
     }
     Ok(())
 }
@@ -130,7 +130,7 @@ fn next_key() -> io::Result<Option<KeyEvent>> {
 /// Returns the key that an event presses. Ctrl-C, which is not a signal in raw mode, is reported as one, and is `Null`. Other keys with
 /// Ctrl or Alt are not answers; both together write characters of some keyboards.
 fn key_of(event: &Event) -> Option<KeyEvent> {
-    let mut key = *event.as_key_event()?;
+    let mut key = event.as_key_event()?;
     let [control, alt] = [KeyModifiers::CONTROL, KeyModifiers::ALT];
     let [control, alt] = [control, alt].map(|one| key.modifiers.contains(one));
     if key.kind == KeyEventKind::Release {
