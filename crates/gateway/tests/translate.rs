@@ -586,7 +586,7 @@ fn prompts_with_other_keys() {
         for seed in 0..4 {
             let mut random = Random::new(seed);
             let tool = |number: usize, random: &mut Random| {
-                let byte = |_| u8::try_from(random.below(256)).unwrap();
+                let byte = |_| random.byte();
                 let bytes: Vec<u8> = (0..60).map(byte).collect();
                 let words = ["Adds.", "!!!GADGET_START:now\n", "🛠️[/end]", "## a\n# b"];
                 json!({"type": "function", "function": {

@@ -30,6 +30,11 @@ impl Random {
         number % limit
     }
 
+    /// Any byte.
+    pub fn byte(&mut self) -> u8 {
+        (self.next() >> 32) as u8
+    }
+
     /// True once in `times` on average.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0

@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_syntax::Dialect;
+use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::json_streams::{Tally, check_bytes, stream};
 use plaincall_testkit::untrusted::chunks;
 use plaincall_tool::ToolSpec;
@@ -25,17 +26,10 @@ proptest! {
 /// Enough of the random calls are valid, and enough of them have deltas before their end.
 #[test]
 fn many_of_the_random_calls_are_right() {
-    let mut state = 1_u64;
+    let mut random = Random::new(1);
     let mut all = Tally::default();
     for _ in 0..2000 {
-        let bytes: Vec<u8> = (0..300)
-            .map(|_| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                state.to_be_bytes()[0]
-            })
-            .collect();
+        let bytes: Vec<u8> = (0..300).map(|_| random.byte()).collect();
         let tally = check_bytes(&bytes).unwrap_or_else(|error| panic!("{error}"));
         all.calls += tally.calls;
         all.bound += tally.bound;

@@ -135,9 +135,7 @@ fn check_taught(setting: &Setting, messages: &[Value]) {
 fn tools(random: &mut Random, dialect: &Dialect) -> (Value, ToolSet) {
     let mut list = Vec::new();
     for name in NAMES.iter().take(1 + random.below(NAMES.len())) {
-        let bytes: Vec<u8> = (0..random.below(60))
-            .map(|_| u8::try_from(random.below(256)).unwrap())
-            .collect();
+        let bytes: Vec<u8> = (0..random.below(60)).map(|_| random.byte()).collect();
         let schema = schema(&mut Choices::new(&bytes));
         let tool = |schema: &Value, random: &mut Random| {
             let description = hostile(random, dialect);
@@ -235,9 +233,7 @@ fn reply(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
 fn call(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
     let list = setting.tools.as_array().unwrap();
     let tool = &list[random.below(list.len())]["function"];
-    let bytes: Vec<u8> = (0..random.below(30))
-        .map(|_| u8::try_from(random.below(256)).unwrap())
-        .collect();
+    let bytes: Vec<u8> = (0..random.below(30)).map(|_| random.byte()).collect();
     let schema = &tool["parameters"];
     let arguments = sample(schema, schema, &mut Choices::new(&bytes), 6);
     let Value::Object(arguments) = arguments else {

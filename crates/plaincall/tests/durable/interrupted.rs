@@ -11,23 +11,8 @@ use plaincall::policy::Retry;
 use plaincall::{
     Decision, Effect, Log, Policy, Recovery, Run, RunEvent, Status, Stop, Tool, Toolbox,
 };
+use plaincall_oracle::arbitrary_texts::Random;
 use serde_json::{Value, json};
-
-/// A small random number generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 16).expect("64 bits") % limit
-    }
-
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-}
 
 fn tools() -> Toolbox {
     let tool = |name| Tool::new(name, |(): (), _| async { Ok(String::new()) });
@@ -172,7 +157,7 @@ struct Recorded {
 
 /// Runs up to three turns with random inputs.
 fn record(seed: u64) -> Recorded {
-    let random = &mut Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let random = &mut Random::new(seed);
     let settings = settings(random);
     let run = settings.start(settings.begin(Value::Null)).expect("a run");
     let mut engine = Engine {

@@ -14,10 +14,10 @@ use plaincall::{
     log::read_log,
     policy::{Dependents, Order, Retry, Writes},
 };
+use plaincall_oracle::arbitrary_texts::Random;
 use tokio::time::{sleep, timeout};
 
 use crate::resume::play::{edges, folder};
-use crate::resume::random::Random;
 
 /// The number of times a log is resumed.
 const TIMES: usize = 6;
@@ -92,11 +92,11 @@ fn policy(random: &mut Random) -> Policy {
     let orders = [Order::Sequential, Order::StopOnError];
     let orders = [Order::Graph, orders[0], orders[1]];
     Policy::default()
-        .concurrent(random.one_of(&[0, 1, 2]))
-        .block_order(random.one_of(&orders))
-        .emoji_order(random.one_of(&orders))
-        .turn_timeout(random.maybe(Duration::from_millis(35)))
-        .writes(random.one_of(&[Writes::AtOnce, Writes::AtOnce, Writes::AtEndOfTurn]))
+        .concurrent(random.pick(&[0, 1, 2]))
+        .block_order(random.pick(&orders))
+        .emoji_order(random.pick(&orders))
+        .turn_timeout(random.one_in(4).then_some(Duration::from_millis(35)))
+        .writes(random.pick(&[Writes::AtOnce, Writes::AtOnce, Writes::AtEndOfTurn]))
 }
 
 /// A turn that is finished, or dropped during the reply or while waiting for its results.
@@ -105,7 +105,7 @@ async fn play(run: &mut Run, random: &mut Random) {
     let canceller = run.canceller();
     let mut turn = run.turn();
     for place in 0..random.below(5) {
-        let tool = random.one_of(&TOOLS);
+        let tool = random.pick(&TOOLS);
         let mut call = format!("🛠️[{tool}]🛠️[/end]\n");
         if !is_emoji {
             call = format!("!!!GADGET_START:{tool}:c{place}:");

@@ -11,33 +11,10 @@ use plaincall::{
     log::read_log,
     policy::{Order, Writes},
 };
+use plaincall_oracle::arbitrary_texts::Random;
 
 use crate::resume::play::{check_cut, edges, folder, reference};
 use crate::resume::scene::{Reply, Same, Scene, Seen, toolbox};
-
-/// A small random number generator with a fixed seed.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 16).unwrap() % limit
-    }
-
-    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-
-    pub(crate) fn maybe<T>(&mut self, value: T) -> Option<T> {
-        (self.below(4) == 0).then_some(value)
-    }
-}
 
 const TOOLS: [&str; 12] = [
     "look", "slow", "put", "send", "send", "fail", "flaky", "guess", "two", "alone", "done",
@@ -52,7 +29,7 @@ fn reply(random: &mut Random) -> Reply {
     let is_emoji = random.below(3) == 0;
     for place in 0..count {
         // A tool that ends the run would leave little to check.
-        let mut tool = random.one_of(&TOOLS);
+        let mut tool = random.pick(&TOOLS);
         if tool == "done" && random.below(4) > 0 {
             tool = "look";
         }
@@ -61,14 +38,14 @@ fn reply(random: &mut Random) -> Reply {
             continue;
         }
         let id = match random.below(3) {
-            0 => random.one_of(&IDS).to_owned(),
+            0 => random.pick(&IDS).to_owned(),
             1 => String::new(),
             _ => format!("c{place}"),
         };
         let mut names = Vec::new();
         while random.below(2) == 0 {
             names.push(match random.below(3) {
-                0 => random.one_of(&IDS).to_owned(),
+                0 => random.pick(&IDS).to_owned(),
                 _ => format!("c{}", random.below(count)),
             });
         }
@@ -79,7 +56,7 @@ fn reply(random: &mut Random) -> Reply {
     } else {
         Reply::of(&calls)
     };
-    let reply = reply.stop(random.one_of(&[Stop::Natural, Stop::Natural, Stop::Broken]));
+    let reply = reply.stop(random.pick(&[Stop::Natural, Stop::Natural, Stop::Broken]));
     match Some(random.below(4 * count)).filter(|piece| *piece < count) {
         Some(piece) => reply.cancel_after(piece),
         None => reply,
@@ -92,12 +69,12 @@ fn scene(seed: u64) -> Scene {
     let orders = [Order::Sequential, Order::StopOnError];
     let orders = [Order::Graph, orders[0], orders[1]];
     let policy = Policy::default()
-        .concurrent(random.one_of(&[0, 0, 1, 2, 3]))
-        .calls_per_turn(random.maybe(5))
-        .turn_timeout(random.maybe(Duration::from_millis(25)))
-        .writes(random.one_of(&[Writes::AtOnce, Writes::AtOnce, Writes::AtEndOfTurn]))
-        .block_order(random.one_of(&[Order::Graph, orders[0], orders[1], Order::Graph]))
-        .emoji_order(random.one_of(&orders));
+        .concurrent(random.pick(&[0, 0, 1, 2, 3]))
+        .calls_per_turn(random.one_in(4).then_some(5))
+        .turn_timeout(random.one_in(4).then_some(Duration::from_millis(25)))
+        .writes(random.pick(&[Writes::AtOnce, Writes::AtOnce, Writes::AtEndOfTurn]))
+        .block_order(random.pick(&[Order::Graph, orders[0], orders[1], Order::Graph]))
+        .emoji_order(random.pick(&orders));
     let replies: Vec<Reply> = (0..=random.below(3)).map(|_| reply(random)).collect();
     let mut scene = Scene {
         policy,

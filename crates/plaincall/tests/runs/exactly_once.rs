@@ -14,9 +14,9 @@ use plaincall::{
     Decision, Effect, Gate, Log, Observer, Policy, Request, Run, RunEvent, Status, Stop, Tool,
     Toolbox,
 };
+use plaincall_oracle::arbitrary_texts::Random;
 use tokio::time::sleep;
 
-use crate::runs::graphs::Random;
 use crate::runs::scene::{Milliseconds, sleeper, written};
 
 fn toolbox() -> Toolbox {
@@ -64,7 +64,7 @@ impl Gate for Moody {
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
         Box::pin(async move {
             let mut random = Random::new(self.0 ^ (u64::from(request.call) << 32));
-            sleep(Duration::from_millis(random.below(30))).await;
+            sleep(Duration::from_millis(random.below(30) as u64)).await;
             Ok(match random.below(12) {
                 0 => Decision::deny("no"),
                 1 => return Err("unknown error".into()),
@@ -115,7 +115,7 @@ fn scene(random: &mut Random) -> String {
     let count = random.below(16);
     let mut scene = String::new();
     for call in 0..count {
-        let name = NAMES[usize::try_from(random.below(NAMES.len() as u64)).unwrap()];
+        let name = random.pick(&NAMES);
         let id = if random.below(12) == 0 { 0 } else { call };
         let mut dependencies = Vec::new();
         while random.below(2) == 0 {
@@ -129,16 +129,16 @@ fn scene(random: &mut Random) -> String {
 
 fn policy(random: &mut Random) -> Policy {
     let orders = [Order::Graph, Order::Sequential, Order::StopOnError];
-    let mut maybe = |limit: u64| (random.below(4) == 0).then(|| random.below(limit) + 1);
+    let mut maybe = |limit: usize| random.one_in(4).then(|| random.below(limit) + 1);
     Policy::default()
         .concurrent(u32::try_from(maybe(4).unwrap_or(0)).unwrap())
         .calls_per_turn(maybe(6).map(|limit| u32::try_from(limit).unwrap()))
-        .turn_timeout(maybe(150).map(Duration::from_millis))
+        .turn_timeout(maybe(150).map(|ms| Duration::from_millis(ms as u64)))
         .writes(match maybe(1) {
             Some(_) => Writes::AtEndOfTurn,
             None => Writes::AtOnce,
         })
-        .block_order(orders[usize::try_from(maybe(3).unwrap_or(1) - 1).unwrap()])
+        .block_order(orders[maybe(3).unwrap_or(1) - 1])
         .gate_timeout(Duration::from_millis(50))
         .result_limit(100)
 }
@@ -163,7 +163,7 @@ async fn every_call_ends_once() {
                 _ => text,
             });
         if round % 8 == 0 {
-            builder = builder.observer(Fragile(random.below(60)));
+            builder = builder.observer(Fragile(random.below(60) as u64));
         }
         let has_log = random.below(2) == 0;
         if has_log {
@@ -176,12 +176,12 @@ async fn every_call_ends_once() {
             let scene = scene(&mut random);
             let text = written(&scene, false).concat();
             let (stop, end) = match random.below(4) {
-                0 => (Stop::Broken, random.below(text.len() as u64 + 1)),
-                1 => (Stop::Length, random.below(text.len() as u64 + 1)),
-                _ => (Stop::Natural, text.len() as u64),
+                0 => (Stop::Broken, random.below(text.len() + 1)),
+                1 => (Stop::Length, random.below(text.len() + 1)),
+                _ => (Stop::Natural, text.len()),
             };
-            let cancel_at = (random.below(3) == 0).then(|| random.below(150));
-            let size = usize::try_from(random.below(200) + 1).unwrap();
+            let cancel_at = random.one_in(3).then(|| random.below(150) as u64);
+            let size = random.below(200) + 1;
             let canceller = run.canceller();
             let cancelling = async {
                 if let Some(at) = cancel_at {
@@ -191,9 +191,9 @@ async fn every_call_ends_once() {
             };
             let mut turn = run.turn();
             let playing = async {
-                for piece in text.as_bytes()[..usize::try_from(end).unwrap()].chunks(size) {
+                for piece in text.as_bytes()[..end].chunks(size) {
                     turn.feed(piece);
-                    sleep(Duration::from_millis(random.below(20))).await;
+                    sleep(Duration::from_millis(random.below(20) as u64)).await;
                 }
                 turn.finish(stop).await
             };

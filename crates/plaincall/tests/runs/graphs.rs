@@ -6,26 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plaincall::{Context, Effect, Run, Stop, Tool, ToolResult, Toolbox};
+use plaincall_oracle::arbitrary_texts::Random;
 use tokio::time::{Instant, sleep};
 
 use crate::runs::scene::{Milliseconds, builder, written};
-
-/// A small random number generator with a fixed seed.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    /// Returns a number below this one.
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) % limit
-    }
-}
 
 /// One reply: the duration of each call, its dependencies, and the pause of the model after it.
 struct Graph {
@@ -37,12 +21,12 @@ struct Graph {
 impl Graph {
     /// Calls depend on earlier ones in a random order, so some depend on calls that are written later.
     fn new(random: &mut Random) -> Self {
-        let count = usize::try_from(random.below(30) + 1).unwrap();
+        let count = random.below(30) + 1;
         let mut order: Vec<usize> = (0..count).collect();
         for place in (1..count).rev() {
             // In some graphs all dependencies are on earlier calls.
             if random.below(3) > 0 {
-                let other = usize::try_from(random.below(place as u64 + 1)).unwrap();
+                let other = random.below(place + 1);
                 order.swap(place, other);
             }
         }
@@ -56,10 +40,10 @@ impl Graph {
         }
         let is_slow = random.below(2) == 0;
         Self {
-            ms: (0..count).map(|_| random.below(100)).collect(),
+            ms: (0..count).map(|_| random.below(100) as u64).collect(),
             dependencies,
             pauses: (0..count)
-                .map(|_| if is_slow { random.below(40) } else { 0 })
+                .map(|_| if is_slow { random.below(40) as u64 } else { 0 })
                 .collect(),
         }
     }
@@ -210,7 +194,7 @@ async fn limits_hold_all_the_time() {
         let mut turn = run.turn();
         let mut scene = graph.scene();
         for call in 0..graph.ms.len() {
-            let name = names[usize::try_from(random.below(5)).unwrap()];
+            let name = random.pick(&names);
             scene = scene.replace(&format!("c{call}=sleep"), &format!("c{call}={name}"));
         }
         for (piece, pause) in written(&scene, false).iter().zip(&graph.pauses) {

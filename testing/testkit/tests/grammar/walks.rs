@@ -148,9 +148,7 @@ fn pointers(pointer: &str, is_recursive: bool) -> impl Iterator<Item = &str> {
 
 /// A tool with a random schema, and one with a text.
 fn tools(random: &mut Random) -> Option<Vec<ToolSpec>> {
-    let bytes = (0..200)
-        .map(|_| u8::try_from(random.below(256)).unwrap())
-        .collect::<Vec<u8>>();
+    let bytes = (0..200).map(|_| random.byte()).collect::<Vec<u8>>();
     let schema = schema_calls::schema(&mut Choices::new(&bytes));
     let any = ToolSpec::new("any").parameters_from_schema(&schema).ok()?;
     let write = ToolSpec::new("write-file")

@@ -3,6 +3,7 @@
 use plaincall_reply::untrusted::{Echo, EchoGuard};
 use plaincall_reply::{Document, ToolCall, Untrusted};
 use plaincall_syntax::{Call, Dialect, render};
+use plaincall_testkit::arbitrary_texts::Random;
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::schema_calls::Choices;
 use serde_json::{Value, json};
@@ -132,16 +133,10 @@ fn disguised(text: &str, choices: &mut Choices<'_>) -> String {
     text
 }
 
-/// Bytes that differ from case to case (the finish of splitmix64).
+/// Bytes that differ from case to case.
 fn bytes(case: u64) -> Vec<u8> {
-    let mut state = case;
-    let mut next = || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    };
-    (0..8).flat_map(|_| next().to_le_bytes()).collect()
+    let mut random = Random::new(case);
+    (0..64).map(|_| random.byte()).collect()
 }
 
 #[test]
