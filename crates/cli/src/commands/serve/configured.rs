@@ -93,14 +93,15 @@ impl Configured {
 
     /// Replaces the models that the server does not have with one of its own: a coding agent names those of its makers by default.
     pub(super) fn replace_unknown_models(&mut self, own: &str, known: &[String]) {
-        let of = |models: &[(String, Model)], name: &str| for_name(models, name).cloned();
+        let of = |models: &[(String, Model)], name: &str| {
+            for_name(models, name).cloned().unwrap_or_default()
+        };
         for name in known {
-            let settings = of(&self.models, name).unwrap_or_default();
             if !self.models.iter().any(|(other, _)| other == name) {
-                self.models.push((name.clone(), settings));
+                self.models.push((name.clone(), of(&self.models, name)));
             }
         }
-        let mut others = of(&self.models, "*").unwrap_or_default();
+        let mut others = of(&self.models, "*");
         others.model.get_or_insert_with(|| own.to_owned());
         self.models.retain(|(name, _)| name != "*");
         self.models.push(("*".to_owned(), others));
