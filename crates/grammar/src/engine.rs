@@ -26,7 +26,7 @@ impl Grammar {
     }
 
     /// Returns the keywords of the schemas that the grammar does not enforce in this engine. Lark and a structural tag enforce
-    /// fewer lengths and patterns of strings than GBNF (`spec/self.md` 6).
+    /// fewer lengths and patterns of strings than GBNF (`spec/grammar.md` 6).
     pub fn unheld_by(&self, engine: Engine) -> Vec<Unheld> {
         let mut all: IndexSet<Unheld> = self.unheld().iter().cloned().collect();
         let in_tag = self.limited_in_tag();

@@ -3,7 +3,6 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::integers::UNBOUNDED;
 use plaincall_tool::schema::{Alternative, Kinds};
 
 /// Keywords that no grammar enforces.
@@ -54,7 +53,7 @@ const WITH_CONTENT: [&str; 13] = [
     "uri",
     "uuid",
 ];
-/// The bounds of numbers, which are enforced for integers.
+/// The bounds of numbers.
 const BOUNDS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 
 /// Returns the keywords of an alternative that the grammar does not enforce.
@@ -81,7 +80,7 @@ pub(crate) fn unheld(alternative: &Alternative<'_>) -> Vec<&'static str> {
             let is_sign = *name == "minimum" && bound.is_some_and(is_zero);
             if bound.is_some()
                 && !is_sign
-                && kinds.has(Kinds::FRACTION)
+                && kinds.has_any(Kinds::WHOLE | Kinds::FRACTION)
                 && listed(alternative).is_none()
             {
                 found.push(*name);
@@ -212,52 +211,10 @@ fn count(value: &Value) -> Option<usize> {
     })
 }
 
-/// Returns the range of the integers that the bounds allow.
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "a bound beyond the range of integers is cut to it"
-)]
-pub(crate) fn integer_range(alternative: &Alternative<'_>) -> (i128, i128) {
-    let of = |name: &str, round: fn(f64) -> f64| {
-        let bounds =
-            alternative
-                .all
-                .iter()
-                .filter_map(move |keywords| match keywords.get(name)? {
-                    Value::Number(number) => match number.as_i128() {
-                        Some(bound) => Some((bound, true)),
-                        None => number
-                            .as_f64()
-                            .map(|bound| (round(bound) as i128, bound.fract() == 0.0)),
-                    },
-                    _ => None,
-                });
-        bounds.collect::<Vec<_>>()
-    };
-    let step = |is_whole: bool| i128::from(is_whole);
-    let lows = of("minimum", f64::ceil).into_iter().map(|(bound, _)| bound);
-    let lows = lows.chain(
-        of("exclusiveMinimum", f64::ceil)
-            .into_iter()
-            .map(|(bound, whole)| bound.saturating_add(step(whole))),
-    );
-    let highs = of("maximum", f64::floor)
-        .into_iter()
-        .map(|(bound, _)| bound);
-    let highs = highs.chain(
-        of("exclusiveMaximum", f64::floor)
-            .into_iter()
-            .map(|(bound, whole)| bound.saturating_sub(step(whole))),
-    );
-    let (low, high) = (lows.max(), highs.min());
-    // A bound beyond the usual range extends it.
-    let is_far = |bound: Option<i128>| bound.is_some_and(|bound| bound.abs() > UNBOUNDED);
-    let usual = if is_far(low) || is_far(high) {
-        i128::MAX
-    } else {
-        UNBOUNDED
-    };
-    (low.unwrap_or(-usual), high.unwrap_or(usual))
+/// Returns `true` if `minimum` excludes negative numbers.
+pub(crate) fn has_no_sign(alternative: &Alternative<'_>) -> bool {
+    let mut all = alternative.all.iter();
+    all.any(|keywords| keywords.get("minimum").and_then(Value::as_f64) >= Some(0.0))
 }
 
 /// Returns the keyword that probably makes the grammar of an alternative large.

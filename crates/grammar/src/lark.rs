@@ -374,7 +374,7 @@ fn pattern(written: &Pattern) -> String {
 }
 
 /// A regular expression in Rust's notation.
-pub(crate) fn regex(written: &Pattern) -> String {
+fn regex(written: &Pattern) -> String {
     match written {
         Pattern::Literal(text) => escaped(text),
         Pattern::Characters(characters) => class(characters),

@@ -10,7 +10,6 @@ mod error;
 mod exclusion;
 mod gbnf;
 mod grammar;
-mod integers;
 mod json_string;
 mod keywords;
 mod lark;

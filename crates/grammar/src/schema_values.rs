@@ -6,7 +6,6 @@ use indexmap::IndexSet;
 use serde_json::Value;
 
 use crate::automaton::Automaton;
-use crate::integers::integers;
 use crate::keywords;
 use crate::pattern::Pattern;
 use crate::text::{Location, Strings, Texts};
@@ -533,15 +532,22 @@ fn scalars(kinds: Kinds, alternative: &Alternative<'_>) -> Vec<Pattern> {
 
 /// Returns the numbers of an alternative.
 fn numbers(kinds: Kinds, alternative: &Alternative<'_>) -> Option<Pattern> {
+    let is_negative = !keywords::has_no_sign(alternative);
     if kinds.has(Kinds::FRACTION) {
-        let is_negative = keywords::integer_range(alternative).0 < 0;
         return Some(number(is_negative));
     }
-    let (least, most) = keywords::integer_range(alternative);
-    kinds
-        .has(Kinds::WHOLE)
-        .then(|| integers(least, most))
-        .flatten()
+    kinds.has(Kinds::WHOLE).then(|| integer(is_negative))
+}
+
+/// An integer of up to 8999999999999999999, with a minus sign too: nearly all integers of 64 bits, with a short pattern.
+fn integer(is_negative: bool) -> Pattern {
+    let led = |first: &str, least, most| {
+        Pattern::sequence([Pattern::one_of(first), Pattern::digits(least, most)])
+    };
+    let natural = Pattern::choice([led("123456789", 0, 17), led("12345678", 18, 18)]);
+    let sign = is_negative.then(|| Pattern::literal("-").optional());
+    let signed = Pattern::sequence(sign.into_iter().chain([natural]));
+    Pattern::choice([Pattern::literal("0"), signed])
 }
 
 /// An integer, or a decimal number with at most 15 significant digits, which a 64-bit float keeps.

@@ -3,7 +3,6 @@
 mod block_example;
 mod emoji_example;
 mod example;
-mod fixed;
 mod kept;
 mod message;
 mod placeholder;

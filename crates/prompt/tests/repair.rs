@@ -415,7 +415,7 @@ fn messages_are_short_for_large_objects() {
     let found = message(&reply, Stop::Natural, &dialect);
     let (prompt_text, call, problems) = found.expect("it is wrong");
     check(&prompt_text, call.as_ref(), &problems, &dialect);
-    let words = " Keep the 2968 arguments that are not shown.\n";
+    let words = " Keep the 2969 arguments that are not shown.\n";
     assert!(prompt_text.text().contains(words), "{}", prompt_text.text());
 }
 

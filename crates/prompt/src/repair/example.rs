@@ -2,10 +2,10 @@
 
 use plaincall_syntax::{Call, Dialect, Syntax, render};
 
-use crate::repair::kept::{Keep, Keeper, Spelled, Texts, Wrong, is_related};
+use crate::repair::kept::{Draft, Keeper, Spelled, Texts, Wrong, key_of};
 use crate::repair::{block_example, emoji_example};
 use plaincall_reply::{Document, ToolCall, bind};
-use plaincall_tool::{ReplyDiagnostic, ToolSpec, usage::UsageBody};
+use plaincall_tool::{Arguments, ReplyDiagnostic, ToolSpec, usage::UsageBody};
 
 /// A longer id is omitted. In bytes.
 const LONGEST_ID: usize = 300;
@@ -31,19 +31,16 @@ impl Example {
         let own = dialect.for_syntax(call.syntax);
         let keeper = Keeper::new(dialect, &own)?;
         let header = HeaderParts::of(call, wrong)?;
-        let attempt = |keep: Keep| {
-            let spelled = match (keep, call.syntax) {
-                (Keep::Nothing, syntax) => blank(tool, syntax),
-                (_, Syntax::Block) => block_example::spelled(tool, call, wrong, keep, &keeper),
-                (_, Syntax::Emoji) => emoji_example::spelled(tool, call, wrong, keep, &keeper),
-            };
-            let text = rendered(tool, &header, &spelled, &own, &keeper)?;
-            Some((spelled, text))
+        let spelled = match call.syntax {
+            Syntax::Block => block_example::spelled(tool, call, wrong, &keeper),
+            Syntax::Emoji => emoji_example::spelled(tool, call, wrong, &keeper),
         };
-        let levels = [Keep::Parts, Keep::Arguments, Keep::Nothing];
-        let mut attempts = levels.into_iter().filter_map(attempt);
+        let attempt = |spelled: Spelled| {
+            let text = rendered(tool, &header, &spelled, &own, &keeper)?;
+            is_right_elsewhere(tool, &spelled, &text, &own).then_some((spelled, text))
+        };
         let (spelled, text) =
-            attempts.find(|(spelled, text)| is_right_elsewhere(tool, spelled, text, &own))?;
+            attempt(spelled).or_else(|| attempt(blank(tool, call.syntax, &keeper)))?;
         let example = Self::from(&spelled, text);
         // Missing arguments were never written, so without a placeholder the example would look complete.
         let is_reported =
@@ -54,7 +51,7 @@ impl Example {
     pub(super) fn blank(tool: &ToolSpec, syntax: Syntax, dialect: &Dialect) -> Option<Self> {
         let own = dialect.for_syntax(syntax);
         let keeper = Keeper::new(dialect, &own)?;
-        let spelled = blank(tool, syntax);
+        let spelled = blank(tool, syntax, &keeper);
         let text = rendered(tool, &HeaderParts::default(), &spelled, &own, &keeper)?;
         Some(Self::from(&spelled, text))
     }
@@ -69,10 +66,12 @@ impl Example {
 }
 
 /// Spells a call that has only placeholders.
-fn blank(tool: &ToolSpec, syntax: Syntax) -> Spelled {
+fn blank(tool: &ToolSpec, syntax: Syntax, keeper: &Keeper) -> Spelled {
+    let (reader, written) = (tool.schema().reader(), Arguments::default());
+    let draft = Draft::new(tool, &reader, &written, &[], keeper);
     match syntax {
-        Syntax::Block => block_example::blank(tool),
-        Syntax::Emoji => emoji_example::blank(tool),
+        Syntax::Block => block_example::all(draft, None),
+        Syntax::Emoji => emoji_example::all(draft, false),
     }
 }
 
@@ -167,9 +166,6 @@ fn is_right_elsewhere(tool: &ToolSpec, spelled: &Spelled, text: &str, dialect: &
     let Err(problems) = bind(tool, call) else {
         return true;
     };
-    let is_expected = |problem: &ReplyDiagnostic| {
-        let mut placeholders = spelled.placeholders.iter();
-        placeholders.any(|one| is_related(one, &problem.pointer))
-    };
+    let is_expected = |one: &ReplyDiagnostic| spelled.placeholders.contains(&key_of(&one.pointer));
     problems.iter().all(is_expected)
 }

@@ -224,7 +224,8 @@ fn usual_numbers_can_be_written() {
 fn keywords_without_effect_on_the_grammar_are_reported() {
     let schema = json!({"type": "object", "properties": {"a": {"not": {}}, "b": {"type": "array", "contains": {}},
         "c": {"type": "array", "minItems": 4, "maxItems": 2}, "e": {"type": "array", "items": {"type": "string", "format": "date"}},
-        "f": {"type": "array", "minItems": 1, "prefixItems": [{"type": "array", "items": {"type": "null"}}, false]}, "d": {"type": "array", "items": {"type": "null"}, "minItems": 2.0}}});
+        "f": {"type": "array", "minItems": 1, "prefixItems": [{"type": "array", "items": {"type": "null"}}, false]}, "d": {"type": "array", "items": {"type": "null"}, "minItems": 2.0},
+        "g": {"type": "integer", "minimum": 0, "maximum": 5}, "h": {"type": "integer", "exclusiveMinimum": 0}}});
     let grammar = made(&[tool("t", &schema)]).unwrap();
     assert_eq!(
         unheld(&grammar),
@@ -235,7 +236,9 @@ fn keywords_without_effect_on_the_grammar_are_reported() {
             "t: `b/0`: `additionalProperties` is not enforced",
             // Not for each index.
             "t: `e/0`: `format` is not enforced",
-            "t: `f/2`: `additionalProperties` is not enforced"
+            "t: `f/2`: `additionalProperties` is not enforced",
+            "t: `g`: `maximum` is not enforced",
+            "t: `h`: `exclusiveMinimum` is not enforced"
         ]
     );
     let start = Engine::new().compile(&grammar.lark());
@@ -245,6 +248,9 @@ fn keywords_without_effect_on_the_grammar_are_reported() {
         ("f\n[[null],1]", false),
         ("d\n[null]", false),
         ("d\n[null,null]", true),
+        ("g\n6", true),
+        ("g\n-1", false),
+        ("h\n-9", true),
     ] {
         let call = format!("!!!GADGET_START:t\n!!!ARG:{text}\n!!!GADGET_END");
         assert_eq!(Engine::accepts(&start, &call), is_accepted, "{text}");
