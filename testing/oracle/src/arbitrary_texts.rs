@@ -32,7 +32,7 @@ impl Random {
 
     /// Any byte.
     pub fn byte(&mut self) -> u8 {
-        (self.next() >> 32) as u8
+        self.next().to_le_bytes()[4]
     }
 
     /// True once in `times` on average.

@@ -93,18 +93,17 @@ impl Configured {
 
     /// Replaces the models that the server does not have with one of its own: a coding agent names those of its makers by default.
     pub(super) fn replace_unknown_models(&mut self, own: &str, known: &[String]) {
-        let of = |models: &[(String, Model)], name: &str| {
-            for_name(models, name).cloned().unwrap_or_default()
-        };
+        let all = &mut self.models;
+        let of = |all: &[_], name: &str| for_name(all, name).cloned().unwrap_or_default();
         for name in known {
-            if !self.models.iter().any(|(other, _)| other == name) {
-                self.models.push((name.clone(), of(&self.models, name)));
+            if !all.iter().any(|(other, _)| other == name) {
+                all.push((name.clone(), of(all, name)));
             }
         }
-        let mut others = of(&self.models, "*");
+        let mut others: Model = of(all, "*");
         others.model.get_or_insert_with(|| own.to_owned());
-        self.models.retain(|(name, _)| name != "*");
-        self.models.push(("*".to_owned(), others));
+        all.retain(|(name, _)| name != "*");
+        all.push(("*".to_owned(), others));
     }
 
     /// Collects the variables of all tables. Those of a table that is not served are secrets too.
