@@ -211,10 +211,12 @@ fn count(value: &Value) -> Option<usize> {
     })
 }
 
-/// Returns `true` if `minimum` excludes negative numbers.
+/// Returns `true` if a bound excludes negative numbers.
 pub(crate) fn has_no_sign(alternative: &Alternative<'_>) -> bool {
-    let mut all = alternative.all.iter();
-    all.any(|keywords| keywords.get("minimum").and_then(Value::as_f64) >= Some(0.0))
+    alternative.all.iter().any(|keywords| {
+        let mut bounds = ["minimum", "exclusiveMinimum"].iter();
+        bounds.any(|name| keywords.get(*name).and_then(Value::as_f64) >= Some(0.0))
+    })
 }
 
 /// Returns the keyword that probably makes the grammar of an alternative large.

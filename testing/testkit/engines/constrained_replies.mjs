@@ -28,7 +28,7 @@ const TOOLS = [
       type: "object",
       properties: {
         room: { enum: ["kitchen", "hall", "attic"] },
-        degrees: { type: "integer", minimum: 5, maximum: 30 },
+        degrees: { type: "integer" },
         zones: { type: "array", items: { type: "boolean" }, maxItems: 3 },
       },
       required: ["room", "degrees"],
@@ -41,7 +41,7 @@ const TOOLS = [
       properties: {
         start: {
           type: "object",
-          properties: { x: { type: "integer", minimum: -90, maximum: 90 }, y: { type: "number", minimum: 0 } },
+          properties: { x: { type: "integer" }, y: { type: "number", minimum: 0 } },
           required: ["x"],
         },
         avoid_tolls: { type: ["boolean", "null"] },

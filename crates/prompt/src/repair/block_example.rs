@@ -53,7 +53,9 @@ pub(super) fn all(mut draft: Draft<'_, '_>, last: Option<&str>) -> Spelled {
 
 /// Returns the arguments that have values which could not be placed or are duplicates.
 fn unreadable(call: &ToolCall) -> impl Iterator<Item = String> {
+    // With a blank, it is a value on the line of its pointer.
     let unplaced = call.arguments.unplaced_pointers();
+    let unplaced = unplaced.filter(|pointer| !pointer.contains([' ', '\t']));
     let errors = call.diagnostics.iter().filter(|one| {
         let codes = ["duplicate_pointer", "value_too_long", "truncated_pointer"];
         one.is_argument_error() && codes.contains(&one.code)
