@@ -38,10 +38,10 @@ const SHA256: &str = if IS_LINUX {
 } else {
     "shasum --algorithm 256"
 };
-const OLDEST_MACOS: &str = "11.0";
+pub(crate) const OLDEST_MACOS: &str = "11.0";
 /// The oldest glibc that the command runs with, and the name that Python has for it.
 const OLDEST_GLIBC: (u32, u32) = (2, 17);
-const COMPATIBILITY: &str = "manylinux2014";
+pub(crate) const COMPATIBILITY: &str = "manylinux2014";
 
 /// The shells, and the names of their completion scripts.
 const COMPLETIONS: &str = "bash:plaincall.bash zsh:_plaincall fish:plaincall.fish elvish:plaincall.elv powershell:_plaincall.ps1";
@@ -114,7 +114,7 @@ fn build(platform: &str, profile: &str) -> Result<Packages, String> {
     step("unpack", unzip.arg(staging.join(&wheel)).arg(&unpacked))?;
     let program = unpacked.join(format!("plaincall_cli-{VERSION}.data/scripts/plaincall"));
     if IS_LINUX {
-        check_glibc(&program)?;
+        check_glibc(words("objdump --dynamic-syms").arg(&program))?;
     }
     let (archive, program) = archive(&program, platform, &staging)?;
     if let Some(page) = page {
@@ -205,17 +205,17 @@ fn wheel(
     Ok(name_below(to, &wheel))
 }
 
-/// Checks that the command requires no glibc newer than [`OLDEST_GLIBC`].
-fn check_glibc(program: &Path) -> Result<(), String> {
-    let symbols = output(words("objdump --dynamic-syms").arg(program))?;
-    let (major, minor) = newest_glibc(&symbols).ok_or("the command requires no glibc")?;
-    report!("== the command requires glibc {major}.{minor}");
+/// Checks that a program requires no glibc newer than [`OLDEST_GLIBC`]. `show` prints its dynamic symbols.
+pub(crate) fn check_glibc(show: &mut Command) -> Result<(), String> {
+    let symbols = output(show)?;
+    let (major, minor) =
+        newest_glibc(&symbols).ok_or_else(|| format!("no glibc in the output of {show:?}"))?;
+    report!("== the program requires glibc {major}.{minor}");
     if (major, minor) <= OLDEST_GLIBC {
         return Ok(());
     }
-    let shown = program.display();
     Err(format!(
-        "{shown} requires glibc {major}.{minor}, at most {OLDEST_GLIBC:?}"
+        "{show:?} shows glibc {major}.{minor}, at most {OLDEST_GLIBC:?} is right"
     ))
 }
 

@@ -6,14 +6,14 @@ use crate::pool::{self, Job};
 use crate::step::step;
 use crate::workspace::{CHECKED, cargo, root, target};
 use crate::{
-    browser, clients, deny, deployment, dist, engines, fuzz, inspector, installed, interface, node,
-    notices, npm, other_targets, python, python_package, repository_lints, restate, site, suites,
-    wasm, windows,
+    browser, clients, cross_builds, deny, deployment, dist, engines, fuzz, inspector, installed,
+    interface, node, notices, npm, other_targets, python, python_package, repository_lints,
+    restate, site, suites, wasm, windows,
 };
 
 /// The groups that a nightly run has. Each `.ci/run` has one of them, by the date.
-const NIGHTLY: [&str; 13] = [
-    "fuzz",
+const NIGHTLY: [&str; 14] = [
+    "real-model",
     "engine-plugins",
     "other-pythons",
     "spark",
@@ -24,8 +24,9 @@ const NIGHTLY: [&str; 13] = [
     "tool-parsers",
     "all-splits",
     "long-soak",
-    "real-model",
+    "fuzz",
     "windows",
+    "cross-builds",
 ];
 
 /// Returns the questions and arms of the nightly group: of the model, and of a client of the gateway.
@@ -135,6 +136,7 @@ fn all(profile: &'static str) -> Vec<Job> {
         soak("long-soak", "300".to_owned()),
         fuzz::job(),
         windows::job(),
+        cross_builds::job(),
         python_package::model("real-model", real_model),
     ]);
     let more = [

@@ -6,6 +6,7 @@
 
 mod browser;
 mod clients;
+mod cross_builds;
 mod deny;
 mod deployment;
 mod dist;

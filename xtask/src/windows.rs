@@ -8,14 +8,15 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::cross_builds::{WHEELS, maturin, wheel};
 use crate::other_targets::{WINDOWS, is_installed};
 use crate::pool::Job;
 use crate::step::{copy, report, run, skipped, step};
-use crate::workspace::{
-    at, command, entries, linting_cargo, new_folder, no_problems, root, target, write,
-};
+use crate::workspace::{at, command, linting_cargo, new_folder, no_problems, root, target, write};
 use crate::{clients, python, tools};
 
+/// The first bytes of a program or a library of Windows.
+const PROGRAM: &str = "4d5a";
 const COMPILER: &str = "x86_64-w64-mingw32-gcc";
 const WINE: &str = "wine";
 const INSTALL: &str =
@@ -81,19 +82,6 @@ const PRINTED: [(&str, i32, &[&str]); 14] = [
     ),
 ];
 
-/// Folders of Python packages, the tags of their wheels, and a file of each that is a program or a library of Windows.
-const WHEELS: [(&str, &str, &str); 2] = [
-    (".", "py3-none-win_amd64", ".data/scripts/plaincall.exe"),
-    ("python", "cp310-abi3-win_amd64", "plaincall/_plaincall.pyd"),
-];
-const CHECK_WHEEL: &str = "import sys, zipfile
-tag, content, wheel = sys.argv[1:]
-files = zipfile.ZipFile(wheel)
-[about] = [name for name in files.namelist() if name.endswith('.dist-info/WHEEL')]
-assert f'Tag: {tag}' in files.read(about).decode().splitlines(), files.read(about)
-[name] = [name for name in files.namelist() if name.endswith(content)]
-assert files.read(name).startswith(b'MZ'), name";
-
 pub(crate) fn job() -> Job {
     Job::new("windows", "Windows with Wine", 300, test)
         .needs(&[python::UV])
@@ -124,7 +112,11 @@ fn test() -> Result<(), String> {
     windows.check_interrupts()?;
     windows.check_terminal()?;
     clients::with_openai(&|| windows.program())?;
-    windows.check_wheels()
+    for (package, tag, content) in WHEELS {
+        let tag = format!("{tag}-win_amd64");
+        wheel(&mut maturin(WINDOWS)?, package, &tag, content, PROGRAM)?;
+    }
+    Ok(())
 }
 
 /// A folder with the command, the example, and Wine's files.
@@ -256,23 +248,6 @@ impl Windows {
             return Ok(running);
         }
         Err("the tool was not started".to_owned())
-    }
-
-    /// The wheels of the command and of the Python library are for Windows, and contain programs of Windows.
-    fn check_wheels(&self) -> Result<(), String> {
-        let tools = python::install(&root().join("xtask/dist/build.txt"), &target().join("zig"))?;
-        for (package, tag, content) in WHEELS {
-            let to = self.folder.join(tag);
-            let mut build = Command::new(tools.join("maturin"));
-            build.args(["build", "--locked", "--target", WINDOWS, "--out"]);
-            build.arg(&to).current_dir(root().join(package));
-            build.env("CARGO_PROFILE_DEV_DEBUG", "false");
-            step(tag, &mut build)?;
-            let mut check = command("python3 -c");
-            check.args([CHECK_WHEEL, tag, content]).args(entries(&to)?);
-            step("its metadata", &mut check)?;
-        }
-        Ok(())
     }
 
     /// Lines fit into a terminal of 80 columns, and are wrapped between words.

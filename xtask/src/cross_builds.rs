@@ -1,0 +1,216 @@
+//! The wheels for Arm Linux, and those of the command for macOS, cross-compiled with zig and checked as far as Linux on x86-64 can: their
+//! tags, what their programs link, and the oldest system. The command of Arm Linux also runs, under qemu.
+//!
+//! The release workflow builds these files on their own systems. `docs/installing.md` states what is shown here.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::dist::{COMPATIBILITY, OLDEST_MACOS, check_glibc};
+use crate::other_targets::is_installed;
+use crate::pool::Job;
+use crate::step::{output, report, skipped, step};
+use crate::workspace::{command, entries, new_folder, no_problems, root, target, write};
+use crate::{python, tools};
+
+const ARM_LINUX: &str = "aarch64-unknown-linux-gnu";
+const MACS: [(&str, &str, &str); 2] = [
+    (
+        "aarch64-apple-darwin",
+        "macosx_11_0_arm64",
+        "cffaedfe0c000001",
+    ),
+    (
+        "x86_64-apple-darwin",
+        "macosx_11_0_x86_64",
+        "cffaedfe07000001",
+    ),
+];
+const LINUX_TAG: &str = "manylinux2014_aarch64";
+/// The first bytes of its programs and libraries: ELF of 64 bits, for this processor. Those of a Mac follow its tag.
+const ARM_ELF: &str = "7f454c460201010000000000000000000300b700";
+
+const QEMU: &str = "qemu-aarch64";
+/// The C library of Arm Linux, where Debian's package installs it.
+const ARM_ROOT: &str = "/usr/aarch64-linux-gnu";
+const INSTALL: &str = "apt-get install --quiet --yes --no-install-recommends qemu-user libc6-arm64-cross libgcc-s1-arm64-cross";
+const HARBOUR: &str = "run examples/harbour/reply.txt --tools examples/harbour/tools.toml";
+
+/// The frameworks that the programs link. Their libraries belong to Apple, so the linker gets files that only name them.
+const FRAMEWORKS: [&str; 2] = ["CoreFoundation", "Security"];
+/// Every library that a program of macOS may need, besides [`FRAMEWORKS`].
+const MAC_LIBRARIES: [&str; 3] = [
+    "/usr/lib/libSystem.B.dylib",
+    "/usr/lib/libcharset.1.dylib",
+    "/usr/lib/libiconv.2.dylib",
+];
+
+/// Folders of Python packages, the first part of the tags of their wheels, and a file of each.
+pub(crate) const WHEELS: [(&str, &str, &str); 2] = [
+    (".", "py3-none", ".data/scripts/plaincall"),
+    ("python", "cp310-abi3", "plaincall/_plaincall."),
+];
+const CHECK_WHEEL: &str = "import sys, zipfile
+tag, content, magic, folder, wheel = sys.argv[1:]
+files = zipfile.ZipFile(wheel)
+[about] = [name for name in files.namelist() if name.endswith('.dist-info/WHEEL')]
+assert f'Tag: {tag}' in files.read(about).decode().splitlines(), files.read(about)
+[name] = [name for name in files.namelist() if content in name and not name.endswith('.pyi')]
+assert files.read(name).startswith(bytes.fromhex(magic)), name
+print(files.extract(name, folder))";
+
+pub(crate) fn job() -> Job {
+    Job::new("cross-builds", "Arm Linux and macOS", 400, test)
+        .needs(&[python::UV])
+        .gigabytes(4)
+        .compiles()
+}
+
+fn test() -> Result<(), String> {
+    let objdump = objdump()?;
+    if is_installed(ARM_LINUX) {
+        let zig = ["--zig", "--compatibility", COMPATIBILITY];
+        for (package, tag, content) in WHEELS {
+            let tag = format!("{tag}-{LINUX_TAG}");
+            let mut build = maturin(ARM_LINUX)?;
+            let program = wheel(build.args(zig), package, &tag, content, ARM_ELF)?;
+            check_glibc(Command::new(&objdump).arg("--dynamic-syms").arg(&program))?;
+            if package == "." {
+                check_under_qemu(&program)?;
+            }
+        }
+    }
+    let frameworks = frameworks()?;
+    for (mac, system, magic) in MACS {
+        if !is_installed(mac) {
+            continue;
+        }
+        let (package, tag, content) = WHEELS[0];
+        let mut build = maturin(mac)?;
+        build.arg("--zig").env("RUSTFLAGS", &frameworks);
+        build.env("MACOSX_DEPLOYMENT_TARGET", OLDEST_MACOS);
+        let tag = format!("{tag}-{system}");
+        let program = wheel(&mut build, package, &tag, content, magic)?;
+        check_mac(&objdump, &program)?;
+    }
+    Ok(())
+}
+
+/// Returns Rust's own program that reads the files of all systems.
+fn objdump() -> Result<PathBuf, String> {
+    let mut add = command("rustup component add llvm-tools");
+    step("llvm-tools", add.current_dir(root()))?;
+    let libraries = output(command("rustc --print target-libdir").current_dir(root()))?;
+    let libraries = Path::new(libraries.trim());
+    Ok(libraries.with_file_name("bin").join("llvm-objdump"))
+}
+
+/// Returns maturin with zig in its search path.
+pub(crate) fn maturin(target_triple: &str) -> Result<Command, String> {
+    let tools = python::install(&root().join("xtask/dist/build.txt"), &target().join("zig"))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::iter::once(tools.clone()).chain(std::env::split_paths(&path));
+    let paths = std::env::join_paths(paths).map_err(|error| error.to_string())?;
+    let mut build = Command::new(tools.join("maturin"));
+    build.args(["build", "--locked", "--target", target_triple]);
+    build.env("PATH", paths);
+    Ok(build)
+}
+
+/// Builds the wheel of a package, checks its tag and the first bytes of its program or library, and returns the unpacked program.
+pub(crate) fn wheel(
+    build: &mut Command,
+    package: &str,
+    tag: &str,
+    content: &str,
+    magic: &str,
+) -> Result<PathBuf, String> {
+    let to = new_folder(&target().join("cross-builds").join(tag))?;
+    build
+        .arg("--out")
+        .arg(&to)
+        .current_dir(root().join(package));
+    build.env("CARGO_PROFILE_DEV_DEBUG", "false");
+    step(tag, build)?;
+    let wheels = entries(&to)?;
+    let mut check = command("python3 -c");
+    check.args([CHECK_WHEEL, tag, content, magic]);
+    let program = output(check.arg(&to).args(wheels))?;
+    Ok(PathBuf::from(program.trim()))
+}
+
+/// Runs the first example. Its tools are programs of this machine.
+fn check_under_qemu(program: &Path) -> Result<(), String> {
+    let is_ready = || tools::of_system(QEMU).is_some() && Path::new(ARM_ROOT).exists();
+    if !is_ready() {
+        let run = |words| step(QEMU, &mut command(words));
+        let update = "apt-get update --quiet";
+        let _ = run(INSTALL).or_else(|_| run(update).and_then(|()| run(INSTALL)));
+    }
+    if !is_ready() {
+        return skipped("Arm Linux", "apt-get cannot install qemu");
+    }
+    step("executable", command("chmod +x").arg(program))?;
+    let mut qemu = command(&format!("{QEMU} -L {ARM_ROOT}"));
+    qemu.arg(program).args(HARBOUR.split(' '));
+    let printed = output(qemu.current_dir(root()))?;
+    if printed.contains("10 calls: 10 ok") {
+        return Ok(());
+    }
+    Err(format!("the command of Arm Linux printed:\n{printed}"))
+}
+
+/// Writes files that name the frameworks, and returns the flags to link with them. The system finds the symbols when it starts a program.
+fn frameworks() -> Result<String, String> {
+    let folder = new_folder(&target().join("frameworks"))?;
+    for name in FRAMEWORKS {
+        let file = folder.join(format!("{name}.framework/{name}.tbd"));
+        let library = framework(name);
+        let text = format!(
+            "--- !tapi-tbd\ntbd-version: 4\ntargets: [ x86_64-macos, arm64-macos ]\ninstall-name: '{library}'\nexports: []\n...\n"
+        );
+        write(&file, text)?;
+    }
+    let folder = folder.display();
+    Ok(format!(
+        "-Clink-arg=-F{folder} -Clink-arg=-Wl,-undefined,dynamic_lookup"
+    ))
+}
+
+/// Checks that the command needs only what every macOS has, from the oldest version on. Whether the frameworks have what it
+/// calls shows only there.
+fn check_mac(objdump: &Path, program: &Path) -> Result<(), String> {
+    let mut show = Command::new(objdump);
+    show.args(["--macho", "--private-headers", "--dylibs-used"]);
+    let shown = output(show.arg(program))?;
+    let mut problems = Vec::new();
+    let oldest = shown
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("minos "));
+    if oldest != Some(OLDEST_MACOS) {
+        problems.push(format!(
+            "its oldest macOS is {oldest:?}, not {OLDEST_MACOS}"
+        ));
+    }
+    let used = shown.lines().filter_map(|line| {
+        let (library, _) = line.split_once(" (compatibility version")?;
+        Some(library.trim())
+    });
+    let used: Vec<&str> = used.collect();
+    if !used.contains(&MAC_LIBRARIES[0]) {
+        problems.push(format!("no {} among {used:?}", MAC_LIBRARIES[0]));
+    }
+    let frameworks = FRAMEWORKS.map(framework);
+    let is_known = |library: &str| {
+        MAC_LIBRARIES.contains(&library) || frameworks.iter().any(|one| one == library)
+    };
+    let unknown = used.iter().filter(|library| !is_known(library));
+    problems.extend(unknown.map(|library| format!("it needs {library}")));
+    report!("== it links {}", used.join(", "));
+    no_problems(&program.display().to_string(), &problems)
+}
+
+/// Returns the path of a framework's library on macOS.
+fn framework(name: &str) -> String {
+    format!("/System/Library/Frameworks/{name}.framework/Versions/A/{name}")
+}
