@@ -14,6 +14,8 @@ use crate::{suites, tools};
 /// The logs of the tests, as events.
 const RECORDS: &str = "crates/cli/tests/show/records";
 
+/// Chromium, and fonts with which pages look as they should.
+const PACKAGES: &str = "chromium fonts-dejavu-core";
 pub(crate) const CHROMIUM: &str = "Chromium";
 /// The option for Node's tests: only a test that hangs takes so long, in milliseconds.
 pub(crate) const PATIENCE: &str = "--test-timeout=1800000";
@@ -21,7 +23,7 @@ pub(crate) const PATIENCE: &str = "--test-timeout=1800000";
 pub(crate) fn jobs() -> Vec<Job> {
     vec![
         Job::new("builds", CHROMIUM, 30, || {
-            if found().is_none() && install().is_err() {
+            if found().is_none() && tools::install(PACKAGES).is_err() {
                 return skipped("Chromium", "`apt-get` cannot install it");
             }
             Ok(())
@@ -82,14 +84,6 @@ fn log(events: &str) -> String {
         )
     });
     lines.collect()
-}
-
-/// Installs Chromium, and fonts with which pages look as they should.
-fn install() -> Result<(), String> {
-    let run = |words| step("apt-get", &mut command(words));
-    let install =
-        "apt-get --quiet --yes install --no-install-recommends chromium fonts-dejavu-core";
-    run(install).or_else(|_| run("apt-get --quiet --yes update").and_then(|()| run(install)))
 }
 
 /// Returns the path of Chromium, if it is installed.

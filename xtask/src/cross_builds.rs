@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::dist::{COMPATIBILITY, OLDEST_MACOS, check_glibc};
+use crate::dist::{COMPATIBILITY, OLDEST_MACOS, check_glibc, maturin};
+use crate::installed::check_example;
 use crate::other_targets::is_installed;
 use crate::pool::Job;
 use crate::step::{output, report, skipped, step};
@@ -33,8 +34,7 @@ const ARM_ELF: &str = "7f454c460201010000000000000000000300b700";
 const QEMU: &str = "qemu-aarch64";
 /// The C library of Arm Linux, where Debian's package installs it.
 const ARM_ROOT: &str = "/usr/aarch64-linux-gnu";
-const INSTALL: &str = "apt-get install --quiet --yes --no-install-recommends qemu-user libc6-arm64-cross libgcc-s1-arm64-cross";
-const HARBOUR: &str = "run examples/harbour/reply.txt --tools examples/harbour/tools.toml";
+const PACKAGES: &str = "qemu-user libc6-arm64-cross libgcc-s1-arm64-cross";
 
 /// The frameworks that the programs link. Their libraries belong to Apple, so the linker gets files that only name them.
 const FRAMEWORKS: [&str; 2] = ["CoreFoundation", "Security"];
@@ -46,16 +46,16 @@ const MAC_LIBRARIES: [&str; 3] = [
 ];
 
 /// Folders of Python packages, the first part of the tags of their wheels, and a file of each.
-pub(crate) const WHEELS: [(&str, &str, &str); 2] = [
+const WHEELS: [(&str, &str, &str); 2] = [
     (".", "py3-none", ".data/scripts/plaincall"),
-    ("python", "cp310-abi3", "plaincall/_plaincall."),
+    ("python", "cp310-abi3", "plaincall/_plaincall.abi3.so"),
 ];
 const CHECK_WHEEL: &str = "import sys, zipfile
 tag, content, magic, folder, wheel = sys.argv[1:]
 files = zipfile.ZipFile(wheel)
 [about] = [name for name in files.namelist() if name.endswith('.dist-info/WHEEL')]
 assert f'Tag: {tag}' in files.read(about).decode().splitlines(), files.read(about)
-[name] = [name for name in files.namelist() if content in name and not name.endswith('.pyi')]
+[name] = [name for name in files.namelist() if name.endswith(content)]
 assert files.read(name).startswith(bytes.fromhex(magic)), name
 print(files.extract(name, folder))";
 
@@ -105,18 +105,6 @@ fn objdump() -> Result<PathBuf, String> {
     Ok(libraries.with_file_name("bin").join("llvm-objdump"))
 }
 
-/// Returns maturin with zig in its search path.
-pub(crate) fn maturin(target_triple: &str) -> Result<Command, String> {
-    let tools = python::install(&root().join("xtask/dist/build.txt"), &target().join("zig"))?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let paths = std::iter::once(tools.clone()).chain(std::env::split_paths(&path));
-    let paths = std::env::join_paths(paths).map_err(|error| error.to_string())?;
-    let mut build = Command::new(tools.join("maturin"));
-    build.args(["build", "--locked", "--target", target_triple]);
-    build.env("PATH", paths);
-    Ok(build)
-}
-
 /// Builds the wheel of a package, checks its tag and the first bytes of its program or library, and returns the unpacked program.
 pub(crate) fn wheel(
     build: &mut Command,
@@ -143,21 +131,15 @@ pub(crate) fn wheel(
 fn check_under_qemu(program: &Path) -> Result<(), String> {
     let is_ready = || tools::of_system(QEMU).is_some() && Path::new(ARM_ROOT).exists();
     if !is_ready() {
-        let run = |words| step(QEMU, &mut command(words));
-        let update = "apt-get update --quiet";
-        let _ = run(INSTALL).or_else(|_| run(update).and_then(|()| run(INSTALL)));
+        let _ = tools::install(PACKAGES);
     }
     if !is_ready() {
         return skipped("Arm Linux", "apt-get cannot install qemu");
     }
     step("executable", command("chmod +x").arg(program))?;
-    let mut qemu = command(&format!("{QEMU} -L {ARM_ROOT}"));
-    qemu.arg(program).args(HARBOUR.split(' '));
-    let printed = output(qemu.current_dir(root()))?;
-    if printed.contains("10 calls: 10 ok") {
-        return Ok(());
-    }
-    Err(format!("the command of Arm Linux printed:\n{printed}"))
+    let program = program.display().to_string();
+    let start = [QEMU, "-L", ARM_ROOT, &program].map(str::to_owned);
+    check_example(&start, &new_folder(&target().join("cross-builds/home"))?)
 }
 
 /// Writes files that name the frameworks, and returns the flags to link with them. The system finds the symbols when it starts a program.

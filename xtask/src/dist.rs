@@ -160,6 +160,18 @@ fn check_page(program: &Path, page: &Path) -> Result<(), String> {
     Err("`plaincall inspect` shows another page".to_owned())
 }
 
+/// Returns the command that builds a wheel for a platform, with zig in its search path.
+pub(crate) fn maturin(platform: &str) -> Result<Command, String> {
+    let tools = python::install(&root().join("xtask/dist/build.txt"), &target().join("zig"))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::iter::once(tools.clone()).chain(std::env::split_paths(&path));
+    let paths = std::env::join_paths(paths).map_err(|error| error.to_string())?;
+    let mut build = Command::new(tools.join("maturin"));
+    build.args(["build", "--locked", "--target", platform]);
+    build.env("PATH", paths);
+    Ok(build)
+}
+
 /// Builds the Python package whose `pyproject.toml` is in `package`, with the inspector's page if the command is in it, and returns
 /// the name of its wheel in `to`.
 fn wheel(
@@ -169,25 +181,10 @@ fn wheel(
     to: &Path,
     page: Option<&Path>,
 ) -> Result<String, String> {
-    let tools = python::install(&root().join("xtask/dist/build.txt"), &target().join("zig"))?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let paths = std::iter::once(tools.clone()).chain(std::env::split_paths(&path));
-    let paths = std::env::join_paths(paths).map_err(|error| error.to_string())?;
     let home = cargo_home().ok_or("no home directory")?;
-    let mut build = Command::new(tools.join("maturin"));
-    build
-        .args([
-            "build",
-            "--locked",
-            "--profile",
-            profile,
-            "--target",
-            platform,
-        ])
-        .arg("--out")
-        .arg(to)
-        .current_dir(package)
-        .env("PATH", paths);
+    let mut build = maturin(platform)?;
+    build.args(["--profile", profile, "--out"]).arg(to);
+    build.current_dir(package);
     if IS_LINUX {
         build.args(["--zig", "--compatibility", COMPATIBILITY]);
     } else {

@@ -134,7 +134,7 @@ fn pipx(packages: &Packages, home: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Runs the first example of the README.
-fn check_example(start: &[String], home: &Path) -> Result<(), String> {
+pub(crate) fn check_example(start: &[String], home: &Path) -> Result<(), String> {
     let version = output(started(start, home).arg("--version"))?;
     if version.trim() != format!("plaincall {VERSION}") {
         return Err(format!("the version is {version}"));

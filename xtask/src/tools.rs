@@ -74,6 +74,13 @@ pub(crate) fn of_debian(package: &str, name: &str) -> Option<PathBuf> {
     unpacked()
 }
 
+/// Installs packages of Debian into the system, which needs root.
+pub(crate) fn install(packages: &str) -> Result<(), String> {
+    let install = format!("apt-get --quiet --yes install --no-install-recommends {packages}");
+    let run = |words| step("apt-get", &mut command(words));
+    run(&install).or_else(|_| run("apt-get --quiet --yes update").and_then(|()| run(&install)))
+}
+
 pub(crate) fn of_system(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/local/sbin", "/usr/sbin"].map(PathBuf::from);

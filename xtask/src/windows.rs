@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::cross_builds::{WHEELS, maturin, wheel};
+use crate::cross_builds::wheel;
+use crate::dist::maturin;
 use crate::other_targets::{WINDOWS, is_installed};
 use crate::pool::Job;
 use crate::step::{copy, report, run, skipped, step};
@@ -19,8 +20,7 @@ use crate::{clients, python, tools};
 const PROGRAM: &str = "4d5a";
 const COMPILER: &str = "x86_64-w64-mingw32-gcc";
 const WINE: &str = "wine";
-const INSTALL: &str =
-    "apt-get install --quiet --yes --no-install-recommends gcc-mingw-w64-x86-64 wine wine64";
+const PACKAGES: &str = "gcc-mingw-w64-x86-64 wine wine64";
 
 const HARBOUR: &str = "examples/harbour";
 const RUN: &str = "run examples/harbour/reply.txt --tools examples/harbour/windows.toml";
@@ -82,6 +82,12 @@ const PRINTED: [(&str, i32, &[&str]); 14] = [
     ),
 ];
 
+/// Folders of Python packages, the tags of their wheels, and a file of each that is a program or a library of Windows.
+const WHEELS: [(&str, &str, &str); 2] = [
+    (".", "py3-none-win_amd64", ".data/scripts/plaincall.exe"),
+    ("python", "cp310-abi3-win_amd64", "plaincall/_plaincall.pyd"),
+];
+
 pub(crate) fn job() -> Job {
     Job::new("windows", "Windows with Wine", 300, test)
         .needs(&[python::UV])
@@ -96,9 +102,7 @@ fn test() -> Result<(), String> {
             .all(|name| tools::of_system(name).is_some())
     };
     if !has_tools() {
-        let run = |words| step("Wine and mingw", &mut command(words));
-        let update = "apt-get update --quiet";
-        let _ = run(INSTALL).or_else(|_| run(update).and_then(|()| run(INSTALL)));
+        let _ = tools::install(PACKAGES);
     }
     if !has_tools() {
         return skipped("Windows", "apt-get cannot install mingw and Wine");
@@ -113,8 +117,7 @@ fn test() -> Result<(), String> {
     windows.check_terminal()?;
     clients::with_openai(&|| windows.program())?;
     for (package, tag, content) in WHEELS {
-        let tag = format!("{tag}-win_amd64");
-        wheel(&mut maturin(WINDOWS)?, package, &tag, content, PROGRAM)?;
+        wheel(&mut maturin(WINDOWS)?, package, tag, content, PROGRAM)?;
     }
     Ok(())
 }

@@ -36,10 +36,6 @@ const TAUGHT: &str = "# Calling tools";
 /// The text before a call that the syntax cannot express.
 const AS_JSON: &str = "(A call this syntax cannot express, as JSON: ";
 
-fn one<T: Copy>(random: &mut Random, of: &[T]) -> T {
-    of[random.below(of.len())]
-}
-
 /// The settings of a conversation.
 struct Setting {
     settings: ModelSettings,
@@ -53,19 +49,19 @@ impl Setting {
         let dialect = match random.below(4) {
             0 => Dialect::emoji(),
             1 => {
-                let [start, end, arg] = one(random, MARKERS);
+                let [start, end, arg] = random.pick(MARKERS);
                 Dialect::block().start(start).end(end).arg(arg)
             }
             _ => Dialect::block(),
         };
         let mut settings = crate::settings(|settings| {
-            settings.markers = one(random, &[Markers::Plain, Markers::Keyed]);
+            settings.markers = random.pick(&[Markers::Plain, Markers::Keyed]);
             settings.dialect = if random.one_in(2) {
                 dialect
             } else {
                 dialect.without_reasoning()
             };
-            settings.arguments = one(random, &[ArgumentMode::Stream, ArgumentMode::Checked]);
+            settings.arguments = random.pick(&[ArgumentMode::Stream, ArgumentMode::Checked]);
         });
         if settings.check().is_err() {
             settings.dialect = Dialect::block();
@@ -195,7 +191,7 @@ fn hostile(random: &mut Random, dialect: &Dialect) -> String {
             }
             .to_owned();
         }
-        one(random, PIECES).to_owned()
+        random.pick(PIECES).to_owned()
     });
     pieces.collect()
 }
@@ -205,12 +201,9 @@ fn reply(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
     let mut text = String::new();
     for _ in 0..random.below(5) {
         match random.below(8) {
-            0 => text.push_str(one(random, &["I see.", "Let me look.\n", "\n\n", " "])),
+            0 => text.push_str(random.pick(&["I see.", "Let me look.\n", "\n\n", " "])),
             1 => text.push_str(&hostile(random, dialect)),
-            2 => text.push_str(one(
-                random,
-                &["<think>Hm.</think>", "<think>", "</think>\n"],
-            )),
+            2 => text.push_str(random.pick(&["<think>Hm.</think>", "<think>", "</think>\n"])),
             _ => {
                 let mut call = call(random, setting, dialect);
                 if random.one_in(4) {
@@ -263,7 +256,7 @@ fn spoil(random: &mut Random, call: &mut String, dialect: &Dialect) {
         2 => lines.insert(at, hostile(random, dialect)),
         // Depends on an existing or unknown call, or repeats an id.
         3 | 4 => {
-            let id = one(random, &[":a", ":b:a", ":c:b", "::gadget_1", ":d:z"]);
+            let id = random.pick(&[":a", ":b:a", ":c:b", "::gadget_1", ":d:z"]);
             let end = lines[0].trim_end().len();
             lines[0].insert_str(end, id);
         }

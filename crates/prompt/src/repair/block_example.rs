@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use plaincall_syntax::is_blank;
 use serde_json::{Map, Value};
 
 use crate::repair::kept::{Draft, Keeper, Part, Spelled, Texts, Wrong, key_of};
@@ -55,7 +56,7 @@ pub(super) fn all(mut draft: Draft<'_, '_>, last: Option<&str>) -> Spelled {
 fn unreadable(call: &ToolCall) -> impl Iterator<Item = String> {
     // With a blank, it is a value on the line of its pointer.
     let unplaced = call.arguments.unplaced_pointers();
-    let unplaced = unplaced.filter(|pointer| !pointer.contains([' ', '\t']));
+    let unplaced = unplaced.filter(|pointer| !pointer.contains(is_blank));
     let errors = call.diagnostics.iter().filter(|one| {
         let codes = ["duplicate_pointer", "value_too_long", "truncated_pointer"];
         one.is_argument_error() && codes.contains(&one.code)
@@ -87,14 +88,13 @@ fn written<'c>(tool: &ToolSpec, call: &'c ToolCall) -> Cow<'c, Arguments> {
     if let Some(fixed) = call.fixed(tool) {
         return Cow::Owned(fixed);
     }
-    let blanks = [' ', '\t'];
     let unplaced = call.arguments.unplaced_pointers();
     let mut on_line = unplaced
-        .filter_map(|line| line.split_once(blanks))
+        .filter_map(|line| line.split_once(is_blank))
         .peekable();
     let placed = call.arguments.iter().map(|one| (one.pointer, one.text));
     let moved = on_line.peek().is_some().then(|| {
-        let on_line = on_line.map(|(pointer, value)| (pointer, value.trim_matches(blanks)));
+        let on_line = on_line.map(|(pointer, value)| (pointer, value.trim_matches(is_blank)));
         Arguments::from_pairs_for(tool, placed.chain(on_line)).ok()
     });
     moved
