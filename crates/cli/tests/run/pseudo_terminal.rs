@@ -123,6 +123,21 @@ impl Terminal {
         }
     }
 
+    /// Waits until a line can be typed: the prompt is the last line, and the program reads each key. Before that the
+    /// system may take Ctrl-D for itself.
+    #[track_caller]
+    pub(crate) fn wait_for_prompt(&self) {
+        let begun = Instant::now();
+        while self.is_in_order() || self.screen().lines().last().map(str::trim_end) != Some(">") {
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "no prompt came:\n{}",
+                self.screen()
+            );
+            pause(Duration::from_millis(5));
+        }
+    }
+
     pub(crate) fn type_keys(&self, keys: &str) {
         self.type_bytes(keys.as_bytes());
     }

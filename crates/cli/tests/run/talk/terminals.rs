@@ -224,7 +224,7 @@ fn chat(scene: &Scene, options: &[&str]) -> Terminal {
         },
     );
     terminal.wait_for("/help for help");
-    terminal.wait_for("\n>");
+    terminal.wait_for_prompt();
     terminal
 }
 
@@ -287,7 +287,7 @@ fn a_tool_that_does_not_end_delays_nothing() {
     pause(Duration::from_millis(150));
     terminal.type_keys("\u{3}");
     terminal.wait_for("note: stopped;");
-    terminal.wait_for("\n>");
+    terminal.wait_for_prompt();
     terminal.type_keys("/exit\r");
     terminal.wait_for("waiting for stopped tools to exit");
     terminal.type_keys("\u{3}");
@@ -322,7 +322,7 @@ fn a_conversation_is_typed() {
     terminal.type_keys("And now?\r");
     terminal.wait_for("Two.");
     terminal.wait_for("1 turn · 0 calls");
-    terminal.wait_for("\n>");
+    terminal.wait_for_prompt();
     terminal.type_keys("/nonsense\r");
     // Ctrl-D is the end only where lines are edited, so the prompt must be there.
     terminal.wait_for("see `/help`\n>");
@@ -353,14 +353,14 @@ fn bytes_that_are_not_utf_8_are_typed() {
     terminal.wait_for("One.");
     // A byte that looks like the beginning of a character.
     terminal.wait_for("1 turn");
-    terminal.wait_for("\n>");
+    terminal.wait_for_prompt();
     terminal.type_keys("more");
     terminal.wait_for("more");
     terminal.type_bytes(b"\xe9x");
     terminal.wait_for("> more\n> more");
     terminal.type_keys("\r");
     terminal.wait_for("Two.");
-    terminal.wait_for("\n>");
+    terminal.wait_for_prompt();
     terminal.type_keys("\u{4}");
     let (status, shown) = terminal.finish();
     assert_eq!(status, Some(0), "{shown}");
