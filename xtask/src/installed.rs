@@ -1,21 +1,22 @@
 //! Installs what [`dist`](crate::dist) builds as its users do, each in a clean environment, and uses it there.
 
+mod readme;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::dist::{CHECKSUMS, Packages, RELEASE, VERSION, packages};
+use readme::check_commands;
+pub(crate) use readme::check_example;
+
+use crate::dist::{CHECKSUMS, Packages, RELEASE, packages};
 use crate::pool::Job;
 use crate::python;
-use crate::step::{Server, copy, output, report, skipped, step};
-use crate::workspace::{at, command, new_folder, read, root, target, write};
+use crate::step::{Server, output, report, skipped, step};
+use crate::workspace::{at, command, new_folder, read, target, write};
 
 /// The folders of `PATH`. Cargo is in none of them; the tools of the example are.
 const PATH: &str = "/usr/bin:/bin";
-/// The start of the README's first example, and the end of its output.
-const EXAMPLE: &str = "cargo run -- ";
-const RESULTS: &str = "10 calls: 10 ok";
-const FILES: &str = "examples/harbour";
 /// A program that uses the Python library.
 const LIBRARY: &str = "import plaincall as pc
 [call] = pc.parse('!!!GADGET_START:weather\\n!!!ARG:city\\nParis\\n!!!GADGET_END\\n').calls
@@ -52,8 +53,9 @@ fn test() -> Result<(), String> {
         let start = install(packages, &home)?;
         let seconds = begun.elapsed().as_secs_f64();
         check_example(&start, &home)?;
+        check_commands(&start, &home)?;
         check_connection(&start, &home)?;
-        report!("== installed: {name}: in {seconds:.0} s, the first example runs");
+        report!("== installed: {name}: in {seconds:.0} s, the commands of the README run");
     }
     report!("== installed: the Python library with its command");
     library(packages, &new_folder(&installed.join("library"))?)
@@ -131,26 +133,6 @@ fn pipx(packages: &Packages, home: &Path) -> Result<Vec<String>, String> {
     install.arg("install").arg(format!("--pip-args={source}"));
     output(install.arg("plaincall-cli"))?;
     Ok(vec![word(&home.join(".local/bin/plaincall"))])
-}
-
-/// Runs the first example of the README.
-pub(crate) fn check_example(start: &[String], home: &Path) -> Result<(), String> {
-    let version = output(started(start, home).arg("--version"))?;
-    if version.trim() != format!("plaincall {VERSION}") {
-        return Err(format!("the version is {version}"));
-    }
-    let files = home.join(FILES);
-    if !files.exists() {
-        copy(&root().join(FILES), files.parent().unwrap_or(home))?;
-    }
-    let readme = read(&root().join("README.md"))?;
-    let example = readme.lines().find_map(|line| line.strip_prefix(EXAMPLE));
-    let example = example.ok_or("README.md has no first example")?;
-    let results = output(started(start, home).args(example.split(' ')))?;
-    if results.contains(RESULTS) {
-        return Ok(());
-    }
-    Err(format!("the first example printed: {results}"))
 }
 
 /// Checks that the command finds `localhost` and trusts the certificates of the system, and only them: it asks an HTTPS server
