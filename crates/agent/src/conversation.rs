@@ -86,7 +86,7 @@ impl Conversation {
     }
 
     /// Checks the grammar of the conversation for a model to [switch to](Self::set_model), as
-    /// [`Agent::check_grammar`](crate::Agent::check_grammar) does for the model of the agent (`spec/agent.md` 10).
+    /// [`Agent::check_grammar`](crate::Agent::check_grammar) does for the model of the agent (`spec/agent.md` 9).
     ///
     /// # Errors
     /// Returns an error if there is none, but the model demands one.

@@ -1,4 +1,4 @@
-//! The grammar of replies (`spec/agent.md` 10).
+//! The grammar of replies (`spec/agent.md` 9).
 
 use std::future::pending;
 use std::panic::resume_unwind;

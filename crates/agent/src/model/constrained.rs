@@ -1,4 +1,4 @@
-//! Requests with a grammar: which get one, and what happens if the server rejects it (`spec/agent.md` 10).
+//! Requests with a grammar: which get one, and what happens if the server rejects it (`spec/agent.md` 9).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -64,7 +64,7 @@ pub(crate) struct AskOptions {
     /// Print the events of the run as JSON instead of the answer, one object per line.
     ///
     /// The last line is the outcome: an object with `"event": "answer"`, `text`, `turns` and `usage`, or with `"event":
-    /// "failed"`, `kind` and `message`.
+    /// "failed"`, `kind` (a word such as `model`, `time` or `tokens`) and `message`.
     #[arg(long, short)]
     json: bool,
 
@@ -185,7 +185,7 @@ async fn answer(
     }
 }
 
-/// Writes the outcome as the last line (spec/agent.md, 9).
+/// Writes the outcome as the last line. It has no `n` and no `crc`, so a reader of logs treats it as an incomplete last line.
 fn write_outcome(
     ended: &Result<Answer, AgentError>,
     configuration: &Configuration,
