@@ -11,7 +11,6 @@ use plaincall_tool::definitions::ChangedTool;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::Limits;
 
-use crate::api::encoder::Encoder;
 use crate::api::{ClientApi, ClientRequest, Notes, split_index};
 use crate::constraint::Constraint;
 use crate::counts::Counts;
@@ -133,7 +132,7 @@ pub struct Asked {
     constraint: Option<Constraint>,
     /// The request without a grammar, until the model server has begun to answer.
     unconstrained: Option<Bytes>,
-    exchange: Exchange<Box<dyn Encoder + Send>>,
+    exchange: Exchange,
     /// Whether the client asked for an event stream.
     is_streamed: bool,
     /// Whether the model server's answer is an event stream.
@@ -454,7 +453,7 @@ impl Asked {
     /// States how long the request has taken, before its answer ends.
     #[cfg(feature = "server")]
     pub(crate) fn elapsed(&mut self, elapsed: Duration) {
-        self.exchange.reply.sink_mut().elapsed(elapsed);
+        self.exchange.reply.encoder_mut().elapsed(elapsed);
     }
 
     /// Ends the model server's answer, with an error if there was one.

@@ -4,8 +4,6 @@ use plaincall_wire::SurrogateJoiner;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, RepeatedChunk, read_error};
 use plaincall_wire::sse::{Decoder, Event, Limits};
 
-use crate::api::chat::streamed::StreamedResponse;
-use crate::api::encoder::Encoder;
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::reply::{Flow, Next, Reply};
@@ -17,12 +15,12 @@ const MAX_LATE: usize = 64 << 10;
 ///
 /// For any input, even if it is truncated, the output ends with one terminal event: `[DONE]` or an error.
 #[derive(Debug)]
-pub struct Exchange<E = StreamedResponse> {
+pub struct Exchange {
     limits: Limits,
     decoder: Decoder,
     joiner: SurrogateJoiner,
     repeated: RepeatedChunk,
-    pub(crate) reply: Reply<E>,
+    pub(crate) reply: Reply,
     /// The number of bytes that were read after the end of the reply.
     late: usize,
     /// The result, once the stream has reported its end.
@@ -31,9 +29,9 @@ pub struct Exchange<E = StreamedResponse> {
     first: Option<ChatCompletion<'static>>,
 }
 
-impl<E: Encoder> Exchange<E> {
+impl Exchange {
     /// Creates an exchange that feeds a reply from a stream within these limits.
-    pub fn new(reply: Reply<E>, limits: Limits) -> Self {
+    pub fn new(reply: Reply, limits: Limits) -> Self {
         Self {
             limits,
             decoder: Decoder::new().limits(limits),
@@ -108,11 +106,11 @@ impl<E: Encoder> Exchange<E> {
                 let first = self.first.take();
                 let first = first.filter(|_| self.counts().failed_repairs > 0);
                 if let Some(answer) = first.or(answer) {
-                    self.reply.sink_mut().answer(answer);
+                    self.reply.encoder_mut().answer(answer);
                 }
-                self.reply.sink_mut().done();
+                self.reply.encoder_mut().done();
             }
-            Next::Failed(error) => self.reply.sink_mut().error(error),
+            Next::Failed(error) => self.reply.encoder_mut().error(error),
             Next::Repair(_) if self.first.is_none() => {
                 self.first = answer.map(ChatCompletion::into_owned);
             }
@@ -129,17 +127,17 @@ impl<E: Encoder> Exchange<E> {
 
     /// Takes the bytes that can be sent to the client now.
     pub fn take(&mut self) -> Vec<u8> {
-        self.reply.sink_mut().take()
+        self.reply.encoder_mut().take()
     }
 
     /// Returns whether output has been produced, so that the status can no longer change.
     pub fn has_begun(&self) -> bool {
-        self.reply.sink().has_begun()
+        self.reply.encoder().has_begun()
     }
 
     /// Returns what keeps the connection open, without content, once output has been produced.
     pub fn keep_alive(&self) -> Option<Vec<u8>> {
-        let keep_alive = || self.reply.sink().keep_alive(self.reply.is_holding());
+        let keep_alive = || self.reply.encoder().keep_alive(self.reply.is_holding());
         self.has_begun().then(keep_alive)
     }
 
@@ -154,7 +152,7 @@ fn step(
     event: &Event<'_>,
     joiner: &mut SurrogateJoiner,
     repeated: &mut RepeatedChunk,
-    reply: &mut Reply<impl Encoder>,
+    reply: &mut Reply,
 ) -> Option<Result<(), GatewayError>> {
     if event.name.as_deref() == Some("error") {
         let first = event.data.lines().next().unwrap_or_default();

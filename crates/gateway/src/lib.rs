@@ -43,7 +43,7 @@ pub mod translation {
     pub use crate::api::ClientApi;
     pub use crate::api::chat::complete::CompleteResponse;
     pub use crate::api::chat::streamed::StreamedResponse;
-    pub use crate::api::encoder::{Encoder, ResponseSink};
+    pub use crate::api::encoder::Encoder;
     pub use crate::exchange::Exchange;
     pub use crate::reply::plan::ReplyPlan;
     pub use crate::reply::repair_round::RepairRound;

@@ -30,7 +30,7 @@ use plaincall_wire::openai::{
     api_finish_reason, read_error,
 };
 
-use crate::api::encoder::ResponseSink;
+use crate::api::encoder::Encoder;
 use crate::counts::Counts;
 use crate::error::GatewayError;
 use crate::key::{CallIds, Secret};
@@ -44,14 +44,14 @@ use crate::reply::repair_round::RepairRound;
 use crate::reply::round::Round;
 use crate::tools::Choice;
 
-/// Converts a model's reply and writes it to a [`ResponseSink`] in pieces.
+/// Converts a model's reply and writes it with an [`Encoder`] in pieces.
 ///
 /// [`push`](Self::push) takes a chunk of the model server, [`whole`](Self::whole) a complete answer, and [`end`](Self::end) the
 /// result of the stream. The output depends only on the text and the seed, not on how the text is split into chunks.
 ///
 /// ```
 /// use plaincall_gateway::{ModelSettings, Secret};
-/// use plaincall_gateway::translation::{Encoder as _, Next, Reply, StreamedResponse, ToolCache, Translation, translate};
+/// use plaincall_gateway::translation::{Next, Reply, StreamedResponse, ToolCache, Translation, translate};
 /// use plaincall_wire::openai::ChatCompletionChunk;
 ///
 /// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
@@ -61,7 +61,7 @@ use crate::tools::Choice;
 /// let Ok(Translation::Changed { plan, .. }) = translated else { panic!("it offers a tool") };
 ///
 /// let answer = StreamedResponse::new("chatcmpl-1", 0, false);
-/// let mut reply = Reply::new(*plan, Secret::new("random bytes"), answer);
+/// let mut reply = Reply::new(*plan, Secret::new("random bytes"), Box::new(answer));
 /// for data in [
 ///     r#"{"choices":[{"delta":{"content":"!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END"}}]}"#,
 ///     r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
@@ -69,14 +69,14 @@ use crate::tools::Choice;
 ///     reply.push(ChatCompletionChunk::read(data)?.expect("a chunk"));
 /// }
 /// assert_eq!(reply.end(Ok(())), Next::Done);
-/// let bytes = String::from_utf8(reply.sink_mut().take()).expect("text");
+/// let bytes = String::from_utf8(reply.encoder_mut().take()).expect("text");
 /// assert!(bytes.contains(r#""type":"function","function":{"name":"add","arguments":""}"#));
 /// assert!(bytes.contains(r#"{"index":0,"function":{"arguments":"{\"a\":5}"}}"#));
 /// assert!(bytes.contains(r#""finish_reason":"tool_calls""#));
 /// # Ok::<(), plaincall_wire::ReadError>(())
 /// ```
 #[derive(Debug)]
-pub struct Reply<O> {
+pub struct Reply {
     plan: Arc<ReplyPlan>,
     reader: ReplyReader<Arc<ReplyPlan>>,
     ids: CallIds,
@@ -107,7 +107,7 @@ pub struct Reply<O> {
     counts: Counts,
     /// Alive as long as the request. `None` if that is not known.
     client: Option<Weak<()>>,
-    out: HoldingSink<O>,
+    out: HoldingSink,
 }
 
 /// The finish reason of a reply that the model server could not complete.
@@ -149,10 +149,10 @@ pub enum Next {
     Failed(GatewayError),
 }
 
-impl<O: ResponseSink> Reply<O> {
-    /// Creates a reply that is read by this plan and written to this sink. Call ids are derived from the seed, which must be random
+impl Reply {
+    /// Creates a reply that is read by this plan and written by this encoder. Call ids are derived from the seed, which must be random
     /// and used only once.
-    pub fn new(mut plan: ReplyPlan, seed: Secret, out: O) -> Self {
+    pub fn new(mut plan: ReplyPlan, seed: Secret, encoder: Box<dyn Encoder + Send>) -> Self {
         let taken = std::mem::take(&mut plan.taken);
         let plan = Arc::new(plan);
         Self {
@@ -178,25 +178,20 @@ impl<O: ResponseSink> Reply<O> {
             counts: plan.counts,
             client: None,
             out: HoldingSink::new(
-                out,
+                encoder,
                 plan.mode == ReplyMode::Calls && !plan.streams_arguments(),
             ),
             plan,
         }
     }
 
-    pub(crate) fn sink(&self) -> &O {
-        &self.out.out
+    pub(crate) fn encoder(&self) -> &dyn Encoder {
+        &*self.out.out
     }
 
-    /// Returns the sink, for example to take its output.
-    pub fn sink_mut(&mut self) -> &mut O {
-        &mut self.out.out
-    }
-
-    /// Returns the sink.
-    pub fn into_sink(self) -> O {
-        self.out.out
+    /// Returns the encoder, for example to take its output.
+    pub fn encoder_mut(&mut self) -> &mut dyn Encoder {
+        &mut *self.out.out
     }
 
     /// Returns the counters so far.
@@ -220,7 +215,7 @@ impl<O: ResponseSink> Reply<O> {
         if let Some(settled) = &self.settled {
             if *settled == Next::Done && chunk.choices().is_empty() {
                 // Other fields of this chunk are sent with the usage.
-                self.out.carry(&chunk);
+                self.out.out.carry(&chunk);
             }
             return self.late();
         }
@@ -236,8 +231,8 @@ impl<O: ResponseSink> Reply<O> {
             native_calls::convert_old_call(choice);
         }
         if self.repairs == 0 {
-            self.out.begin(&chunk);
-            self.out.carry(&chunk);
+            self.out.out.begin(&chunk);
+            self.out.out.carry(&chunk);
         }
         for choice in chunk.choices().iter().filter(|choice| ours(choice.index)) {
             let delta = choice.delta.as_ref();
@@ -471,7 +466,7 @@ impl<O: ResponseSink> Reply<O> {
                             .map(|usage| self.cancelled(&usage))
                             .unwrap_or_default(),
                     );
-                    self.out.usage(&spent);
+                    self.out.out.usage(&spent);
                 }
             }
             Next::Failed(_) => self.out.release(),

@@ -1,9 +1,10 @@
-use plaincall_gateway::translation::{CompleteResponse, Next, Reply, ReplyPlan};
+use plaincall_gateway::translation::{CompleteResponse, Exchange, Next, Reply, ReplyPlan};
 use plaincall_gateway::{ModelSettings, Secret};
 use plaincall_syntax::{EventKind, Parser};
 use plaincall_testkit::strict_client::Recorded;
 use plaincall_testkit::untrusted::{chunks, markers_in};
 use plaincall_wire::openai::{ChatCompletion, read_error};
+use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
 
 use std::cell::RefCell;
@@ -178,21 +179,21 @@ fn check_whole(
     recorded: &Recorded,
 ) {
     let whole = CompleteResponse::new("chatcmpl-0", 1);
-    let mut reply = Reply::new(plan.clone(), Secret::new("seed"), whole);
+    let reply = Reply::new(plan.clone(), Secret::new("seed"), Box::new(whole));
+    let mut exchange = Exchange::new(reply, Limits::default());
     for (round, text) in texts.iter().enumerate() {
         let body = json!({"id": "x", "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}]});
         let body = body.to_string();
         let completion: ChatCompletion<'_> =
             plaincall_wire::read(body.as_bytes()).expect("a completion");
-        match reply.whole(&completion) {
+        match exchange.whole(completion) {
             Next::Repair(_) => assert!(round < settings.repair_rounds as usize),
             Next::Failed(error) => {
                 assert_eq!(recorded.error.as_deref(), Some(error.message()));
                 return;
             }
             _ => {
-                let answer = plaincall_wire::write(&reply.into_sink().into_completion(completion));
-                let answer: Value = serde_json::from_str(&answer).expect("JSON");
+                let answer: Value = serde_json::from_slice(&exchange.take()).expect("JSON");
                 let choice = &answer["choices"][0];
                 let message = &choice["message"];
                 let text = |name: &str| message[name].as_str().unwrap_or_default();

@@ -22,8 +22,9 @@ pub(crate) fn keep_alive_comment() -> Vec<u8> {
     b": keep-alive\n\n".to_vec()
 }
 
-/// Receives the parts of a reply in the order in which the client gets them.
-pub trait ResponseSink {
+/// Writes a reply in the format of an API: to a stream, or to a complete response. Receives the parts of the reply in the order in
+/// which the client gets them.
+pub trait Encoder: fmt::Debug {
     /// The first chunk of the model server has arrived.
     fn begin(&mut self, _chunk: &ChatCompletionChunk<'_>) {}
 
@@ -70,10 +71,7 @@ pub trait ResponseSink {
 
     /// Reports the token usage, including repair rounds.
     fn usage(&mut self, usage: &Usage<'_>);
-}
 
-/// Writes a reply in the format of an API.
-pub trait Encoder: ResponseSink + fmt::Debug {
     /// Returns whether output has been produced, so that the status can no longer change.
     fn has_begun(&self) -> bool;
 
@@ -96,85 +94,5 @@ pub trait Encoder: ResponseSink + fmt::Debug {
     /// client waiting.
     fn keep_alive(&self, _is_holding: bool) -> Vec<u8> {
         keep_alive_comment()
-    }
-}
-
-impl<T: ResponseSink + ?Sized> ResponseSink for Box<T> {
-    fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
-        (**self).begin(chunk);
-    }
-
-    fn carry(&mut self, chunk: &ChatCompletionChunk<'_>) {
-        (**self).carry(chunk);
-    }
-
-    fn content(&mut self, text: &str) {
-        (**self).content(text);
-    }
-
-    fn reasoning(&mut self, name: ReasoningField, text: &str) {
-        (**self).reasoning(name, text);
-    }
-
-    fn refusal(&mut self, text: &str) {
-        (**self).refusal(text);
-    }
-
-    fn call(&mut self, index: u64, id: &str, name: &str) {
-        (**self).call(index, id, name);
-    }
-
-    fn arguments(&mut self, index: u64, piece: &str) {
-        (**self).arguments(index, piece);
-    }
-
-    fn native_call(&mut self, index: u64, is_first: bool, piece: &ToolCall<'_>) {
-        (**self).native_call(index, is_first, piece);
-    }
-
-    fn can_interleave(&self) -> bool {
-        (**self).can_interleave()
-    }
-
-    fn is_continued(&self) -> bool {
-        (**self).is_continued()
-    }
-
-    fn finish(&mut self, reason: &str) {
-        (**self).finish(reason);
-    }
-
-    fn usage(&mut self, usage: &Usage<'_>) {
-        (**self).usage(usage);
-    }
-}
-
-impl<T: Encoder + ?Sized> Encoder for Box<T> {
-    fn has_begun(&self) -> bool {
-        (**self).has_begun()
-    }
-
-    fn take(&mut self) -> Vec<u8> {
-        (**self).take()
-    }
-
-    fn answer(&mut self, completion: ChatCompletion<'_>) {
-        (**self).answer(completion);
-    }
-
-    fn elapsed(&mut self, elapsed: Duration) {
-        (**self).elapsed(elapsed);
-    }
-
-    fn done(&mut self) {
-        (**self).done();
-    }
-
-    fn error(&mut self, error: &GatewayError) {
-        (**self).error(error);
-    }
-
-    fn keep_alive(&self, is_holding: bool) -> Vec<u8> {
-        (**self).keep_alive(is_holding)
     }
 }

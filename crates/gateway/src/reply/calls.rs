@@ -5,7 +5,6 @@ use std::sync::Arc;
 use plaincall_reply::{Bound, CallError, CallHeader, DecidedCall, ReplyItem, Stop, ToolCall};
 use plaincall_syntax::{Code, Event, EventKind};
 
-use crate::api::encoder::ResponseSink;
 use crate::invalid_call_mark::InvalidCallMark;
 use crate::reply::Reply;
 use crate::reply::open_call::{Opened, Streamed};
@@ -30,7 +29,7 @@ pub(super) enum Before {
     Invalid(Arc<ToolCall>, CallError),
 }
 
-impl<O: ResponseSink> Reply<O> {
+impl Reply {
     /// Parses a piece of the model's text. Returns the reason if the reply ends before a call.
     pub(super) fn read_calls(&mut self, text: &str) -> Option<Before> {
         let mut items = Vec::new();

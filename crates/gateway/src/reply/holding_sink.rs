@@ -1,8 +1,8 @@
 //! A sink that holds back the last call, because its id may still get a mark, or the texts inside a call.
 
-use plaincall_wire::openai::{ChatCompletionChunk, ReasoningField, ToolCall, Usage};
+use plaincall_wire::openai::{ReasoningField, ToolCall};
 
-use crate::api::encoder::ResponseSink;
+use crate::api::encoder::Encoder;
 
 /// The longest text that is held back after a call, in bytes. A longer one is sent, and the call before it gets no mark.
 const MAX_TEXT: usize = 4 << 10;
@@ -13,8 +13,8 @@ const MAX_WAITING: usize = 1 << 20;
 /// Passes a reply on. If it holds calls, a call and the texts after it are sent when the next call begins or the reply ends.
 /// Otherwise, texts that arrive inside a call wait for its end if the content of the API comes one block after another.
 #[derive(Debug)]
-pub(super) struct HoldingSink<O> {
-    pub(super) out: O,
+pub(super) struct HoldingSink {
+    pub(super) out: Box<dyn Encoder + Send>,
     holds_calls: bool,
     held: Option<Held>,
     /// The texts that have arrived inside the open call.
@@ -59,8 +59,8 @@ impl Texts {
     }
 }
 
-impl<O: ResponseSink> HoldingSink<O> {
-    pub(super) fn new(out: O, holds_calls: bool) -> Self {
+impl HoldingSink {
+    pub(super) fn new(out: Box<dyn Encoder + Send>, holds_calls: bool) -> Self {
         Self {
             out,
             holds_calls,
@@ -125,30 +125,20 @@ impl<O: ResponseSink> HoldingSink<O> {
         }
         self.send(kind, text);
     }
-}
 
-impl<O: ResponseSink> ResponseSink for HoldingSink<O> {
-    fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
-        self.out.begin(chunk);
-    }
-
-    fn carry(&mut self, chunk: &ChatCompletionChunk<'_>) {
-        self.out.carry(chunk);
-    }
-
-    fn content(&mut self, text: &str) {
+    pub(super) fn content(&mut self, text: &str) {
         self.text(Kind::Content, text);
     }
 
-    fn reasoning(&mut self, name: ReasoningField, text: &str) {
+    pub(super) fn reasoning(&mut self, name: ReasoningField, text: &str) {
         self.text(Kind::Reasoning(name), text);
     }
 
-    fn refusal(&mut self, text: &str) {
+    pub(super) fn refusal(&mut self, text: &str) {
         self.text(Kind::Refusal, text);
     }
 
-    fn call(&mut self, index: u64, id: &str, name: &str) {
+    pub(super) fn call(&mut self, index: u64, id: &str, name: &str) {
         self.release();
         if !self.holds_calls {
             self.waiting = (!self.out.can_interleave()).then(Texts::default);
@@ -163,30 +153,22 @@ impl<O: ResponseSink> ResponseSink for HoldingSink<O> {
         });
     }
 
-    fn arguments(&mut self, index: u64, piece: &str) {
+    pub(super) fn arguments(&mut self, index: u64, piece: &str) {
         match &mut self.held {
             Some(held) => held.arguments.push_str(piece),
             None => self.out.arguments(index, piece),
         }
     }
 
-    fn native_call(&mut self, index: u64, is_first: bool, piece: &ToolCall<'_>) {
+    pub(super) fn native_call(&mut self, index: u64, is_first: bool, piece: &ToolCall<'_>) {
         if is_first {
             self.waiting = (!self.out.can_interleave()).then(Texts::default);
         }
         self.out.native_call(index, is_first, piece);
     }
 
-    fn can_interleave(&self) -> bool {
-        self.out.can_interleave()
-    }
-
-    fn finish(&mut self, reason: &str) {
+    pub(super) fn finish(&mut self, reason: &str) {
         self.release();
         self.out.finish(reason);
-    }
-
-    fn usage(&mut self, usage: &Usage<'_>) {
-        self.out.usage(usage);
     }
 }

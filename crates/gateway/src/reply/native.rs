@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use plaincall_reply::rescue::{RescueReader, Rescued, RescuedCall};
 
-use crate::api::encoder::ResponseSink;
 use crate::error::GatewayError;
 use crate::reply::Reply;
 use crate::reply::native_calls::NativeCalls;
@@ -79,7 +78,7 @@ impl Native {
     }
 }
 
-impl<O: ResponseSink> Reply<O> {
+impl Reply {
     /// Reads a piece of the text.
     pub(super) fn native_text(&mut self, text: &str) {
         if !text.is_empty() {

@@ -6,7 +6,6 @@ use plaincall_wire::Json;
 use plaincall_wire::openai::{CallArguments, CalledFunction, ChunkChoice, OLD_CALL, ToolCall};
 use serde_json::Value;
 
-use crate::api::encoder::ResponseSink;
 use crate::error::GatewayError;
 use crate::reply::Reply;
 use crate::reply::open_call::OpenJson;
@@ -134,7 +133,7 @@ impl NativeCalls {
     }
 }
 
-impl<O: ResponseSink> Reply<O> {
+impl Reply {
     /// Reads pieces of the model server's calls.
     pub(super) fn native_calls(&mut self, pieces: &[ToolCall<'_>]) {
         for piece in pieces {

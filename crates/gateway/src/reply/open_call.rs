@@ -4,8 +4,7 @@ use plaincall_reply::{JsonStream, ToolCall};
 use plaincall_syntax::Event;
 use plaincall_tool::{Arguments, Limits, ToolSpec};
 
-use crate::api::encoder::ResponseSink;
-
+use crate::reply::holding_sink::HoldingSink;
 /// The handling of a call that the model is writing.
 #[derive(Debug)]
 pub(super) enum Opened {
@@ -62,7 +61,7 @@ impl Streamed {
         is_closed
     }
 
-    pub(super) fn flush(&mut self, out: &mut dyn ResponseSink) {
+    pub(super) fn flush(&mut self, out: &mut HoldingSink) {
         if !self.delta.is_empty() {
             self.json.follow(&self.delta);
             out.arguments(self.index, &self.delta);

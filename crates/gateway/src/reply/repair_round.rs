@@ -2,7 +2,6 @@
 
 use plaincall_wire::openai::{ChatCompletionRequest, Message};
 
-use crate::api::encoder::ResponseSink;
 use crate::reply::repair_reason::RepairReason;
 use crate::reply::{Next, Reply};
 
@@ -37,7 +36,7 @@ impl RepairRound {
     }
 }
 
-impl<O: ResponseSink> Reply<O> {
+impl Reply {
     /// Starts a repair round, or fails if the limit is reached.
     pub(super) fn repair(&mut self, reason: RepairReason) {
         self.counts.missing_calls += u64::from(reason.is_missing);

@@ -13,7 +13,7 @@ use plaincall_wire::{RecordedReply, ReplayError, paths, read_replies};
 
 use crate::api::chat::complete::CompleteResponse;
 use crate::api::chat::streamed::StreamedResponse;
-use crate::api::encoder::{Encoder as _, ResponseSink as _};
+use crate::api::encoder::Encoder as _;
 use crate::server::body::{Body, Response};
 use crate::server::local::{LocalModel, ResponseFuture};
 use crate::server::response::{self, EVENT_STREAM, JSON};

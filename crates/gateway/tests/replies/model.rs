@@ -167,7 +167,7 @@ pub(crate) fn exchange(
     broken: bool,
 ) -> Outcome {
     let answer = StreamedResponse::new("chatcmpl-0", 1, plan.includes_usage());
-    let reply = Reply::new(plan.clone(), Secret::new("seed"), answer);
+    let reply = Reply::new(plan.clone(), Secret::new("seed"), Box::new(answer));
     let mut exchange = Exchange::new(reply, Limits::default());
     let mut bytes = Vec::new();
     let mut rounds = Vec::new();

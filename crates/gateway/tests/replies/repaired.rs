@@ -1,6 +1,6 @@
 //! Replies with an invalid call or none: the responses for clients and the repair messages.
 
-use plaincall_gateway::translation::{Encoder as _, Reply, StreamedResponse};
+use plaincall_gateway::translation::{Reply, StreamedResponse};
 use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Secret};
 use plaincall_wire::openai::ChatCompletionChunk;
 use serde_json::{Value, json};
@@ -197,7 +197,7 @@ fn when_calls_are_sent() {
     let mut reply = Reply::new(
         plan(&json!({}), &ModelSettings::default()),
         Secret::new("seed"),
-        answer,
+        Box::new(answer),
     );
     for (text, expected) in [
         ("I add.", "I add."),
@@ -213,7 +213,7 @@ fn when_calls_are_sent() {
         let chunk = json!({"choices": [{"delta": {"content": text}}]}).to_string();
         let chunk = ChatCompletionChunk::read(&chunk).unwrap().unwrap();
         reply.push(chunk);
-        let bytes = String::from_utf8(reply.sink_mut().take()).unwrap();
+        let bytes = String::from_utf8(reply.encoder_mut().take()).unwrap();
         let mut sent = String::new();
         for event in bytes.split_terminator("\n\n") {
             let chunk: Value = serde_json::from_str(event.trim_start_matches("data: ")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plaincall_gateway::translation::{Encoder as _, Exchange, Flow, Next, Reply, StreamedResponse};
+use plaincall_gateway::translation::{Exchange, Flow, Next, Reply, StreamedResponse};
 use plaincall_gateway::{Markers, ModelSettings, Secret};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::strict_client::read_answer;
@@ -427,7 +427,7 @@ fn bytes(stream: &Stream) -> String {
     let fields = json!({"stream_options": {"include_usage": true}});
     let plan = plan(&fields, &ModelSettings::default());
     let answer = StreamedResponse::new("chatcmpl-0", 1, true);
-    let reply = Reply::new(plan, Secret::new("seed"), answer);
+    let reply = Reply::new(plan, Secret::new("seed"), Box::new(answer));
     let mut exchange = Exchange::new(reply, Limits::default());
     exchange.feed(&stream.0);
     exchange.end(None);
@@ -492,12 +492,12 @@ fn text_leaves_at_once() {
     ] {
         let plan = plan(&json!({}), &settings);
         let answer = StreamedResponse::new("c", 0, false);
-        let mut reply = Reply::new(plan, Secret::new("seed"), answer);
+        let mut reply = Reply::new(plan, Secret::new("seed"), Box::new(answer));
         for (text, left) in texts.iter().zip(left) {
             let chunk = json!({"choices": [{"delta": {"content": text}}]}).to_string();
             let chunk = ChatCompletionChunk::read(&chunk).unwrap().unwrap();
             reply.push(chunk);
-            let bytes = String::from_utf8(reply.sink_mut().take()).unwrap();
+            let bytes = String::from_utf8(reply.encoder_mut().take()).unwrap();
             let events = bytes.split_terminator("\n\n");
             let summaries = events.map(|event| {
                 let chunk: Value =
@@ -556,7 +556,7 @@ fn long_names_are_not_repeated_in_each_chunk() {
         let reply = Reply::new(
             plan(&json!({}), &ModelSettings::default()),
             Secret::new("seed"),
-            answer,
+            Box::new(answer),
         );
         let mut exchange = Exchange::new(reply, Limits::default());
         exchange.feed(&stream.0);
@@ -574,7 +574,7 @@ fn a_reply_without_end() {
     // In a call that does not leave: nothing is written, so it is quick.
     let plan = plan(&json!({"tool_choice": "none"}), &ModelSettings::default());
     let answer = StreamedResponse::new("c", 0, false);
-    let mut reply = Reply::new(plan, Secret::new("seed"), answer);
+    let mut reply = Reply::new(plan, Secret::new("seed"), Box::new(answer));
     let chunk = |text: &str| json!({"choices": [{"delta": {"content": text}}]}).to_string();
     let begin = chunk("!!!GADGET_START:now\n!!!ARG:x\n");
     let begin = ChatCompletionChunk::read(&begin).unwrap().unwrap();

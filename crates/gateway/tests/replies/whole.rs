@@ -1,11 +1,9 @@
 //! Answers that are not streamed.
 
-use plaincall_gateway::translation::{
-    CompleteResponse, Encoder as _, Next, Reply, StreamedResponse,
-};
+use plaincall_gateway::translation::{CompleteResponse, Exchange, Next, Reply, StreamedResponse};
 use plaincall_gateway::{ModelSettings, Secret};
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk};
-use plaincall_wire::sse::Decoder;
+use plaincall_wire::sse::{Decoder, Limits};
 use serde_json::{Value, json};
 
 use crate::replies::model::{Stream, exchange, plan, streaming};
@@ -23,17 +21,19 @@ fn completion(text: &str, reason: &str) -> Value {
 fn answer(settings: &ModelSettings, texts: &[&str], reason: &str) -> Result<Value, String> {
     let fields = json!({"stream": false});
     let whole = CompleteResponse::new("chatcmpl-0", 1);
-    let mut reply = Reply::new(plan(&fields, settings), Secret::new("seed"), whole);
+    let reply = Reply::new(
+        plan(&fields, settings),
+        Secret::new("seed"),
+        Box::new(whole),
+    );
+    let mut exchange = Exchange::new(reply, Limits::default());
     for text in texts {
         let body = completion(text, reason).to_string();
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
-        match reply.whole(&upstream) {
+        match exchange.whole(upstream) {
             Next::Repair(_) => {}
             Next::Failed(error) => return Err(error.message().to_owned()),
-            _ => {
-                let written = plaincall_wire::write(&reply.into_sink().into_completion(upstream));
-                return Ok(serde_json::from_str(&written).unwrap());
-            }
+            _ => return Ok(serde_json::from_slice(&exchange.take()).unwrap()),
         }
     }
     panic!("it wants another round");
@@ -112,20 +112,20 @@ fn an_answer_with_few_fields() {
         let body = format!("{{{given}{choices}}}");
         let plan = plan(&json!({}), &ModelSettings::default());
         let whole = CompleteResponse::new("chatcmpl-0", 1);
-        let mut reply = Reply::new(plan.clone(), Secret::new("seed"), whole);
+        let reply = Reply::new(plan.clone(), Secret::new("seed"), Box::new(whole));
+        let mut exchange = Exchange::new(reply, Limits::default());
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
-        assert_eq!(reply.whole(&upstream), Next::Done);
-        let written = plaincall_wire::write(&reply.into_sink().into_completion(upstream));
-        let answer: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(exchange.whole(upstream), Next::Done);
+        let answer: Value = serde_json::from_slice(&exchange.take()).unwrap();
         assert_eq!(answer["object"], "chat.completion");
         let head = |answer: &Value| json!([answer["id"], answer["created"], answer["model"]]);
         assert_eq!(head(&answer), expected, "{given}");
 
         let answer = StreamedResponse::new("chatcmpl-0", 1, false);
-        let mut reply = Reply::new(plan, Secret::new("seed"), answer);
+        let mut reply = Reply::new(plan, Secret::new("seed"), Box::new(answer));
         let chunk = ChatCompletionChunk::read(&body).unwrap().unwrap();
         reply.push(chunk);
-        let bytes = reply.sink_mut().take();
+        let bytes = reply.encoder_mut().take();
         let mut events = Decoder::new();
         let first = events.feed(&bytes).next().unwrap().unwrap();
         let first: Value = serde_json::from_str(&first.data).unwrap();
@@ -162,7 +162,7 @@ fn an_answer_without_choices() {
     ] {
         let plan = plan(&json!({}), &ModelSettings::default());
         let whole = CompleteResponse::new("chatcmpl-0", 1);
-        let mut reply = Reply::new(plan, Secret::new("seed"), whole);
+        let mut reply = Reply::new(plan, Secret::new("seed"), Box::new(whole));
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
         let Next::Failed(error) = reply.whole(&upstream) else {
             panic!("{body}");

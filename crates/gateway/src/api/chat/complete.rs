@@ -5,7 +5,7 @@ use plaincall_wire::openai::{
     CallArguments, ChatCompletion, Choice, Content, OLD_CALL, ReasoningField, ToolCall, Usage,
 };
 
-use crate::api::encoder::{Encoder, ResponseSink};
+use crate::api::encoder::Encoder;
 use crate::error::GatewayError;
 
 /// Collects a reply into one response.
@@ -36,7 +36,7 @@ impl CompleteResponse {
 
     /// Returns the model server's answer with this reply in it. Other fields stay, except token probabilities, which belong to the
     /// model's text.
-    pub fn into_completion(self, mut completion: ChatCompletion<'_>) -> ChatCompletion<'_> {
+    pub(crate) fn into_completion(self, mut completion: ChatCompletion<'_>) -> ChatCompletion<'_> {
         if completion.id.as_deref().is_none_or(str::is_empty) {
             completion.id = Some(self.id.into());
         }
@@ -76,7 +76,7 @@ impl CompleteResponse {
     }
 }
 
-impl ResponseSink for CompleteResponse {
+impl Encoder for CompleteResponse {
     fn content(&mut self, text: &str) {
         self.content.push_str(text);
     }
@@ -128,9 +128,7 @@ impl ResponseSink for CompleteResponse {
     fn usage(&mut self, usage: &Usage<'_>) {
         self.usage = Some(usage.clone().into_owned());
     }
-}
 
-impl Encoder for CompleteResponse {
     fn has_begun(&self) -> bool {
         false
     }

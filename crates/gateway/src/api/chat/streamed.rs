@@ -5,7 +5,7 @@ use plaincall_wire::openai::{
     error_event,
 };
 
-use crate::api::encoder::{Encoder, MAX_NAME, ResponseSink, keep_alive_comment};
+use crate::api::encoder::{Encoder, MAX_NAME, keep_alive_comment};
 use crate::error::GatewayError;
 
 /// Writes a reply as events. [`take`](Self::take) returns the bytes.
@@ -62,7 +62,7 @@ impl StreamedResponse {
     }
 }
 
-impl ResponseSink for StreamedResponse {
+impl Encoder for StreamedResponse {
     fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
         // Some servers send chunks with empty ids before the answer.
         let names_answer = chunk.id.as_deref().is_some_and(|id| !id.is_empty());
@@ -112,9 +112,7 @@ impl ResponseSink for StreamedResponse {
             self.write(|writer, out| writer.usage(usage, out));
         }
     }
-}
 
-impl Encoder for StreamedResponse {
     fn has_begun(&self) -> bool {
         self.has_begun
     }

@@ -4,7 +4,7 @@ use plaincall_wire::Json;
 use plaincall_wire::anthropic::{ContentBlock, MessageResponse};
 use plaincall_wire::openai::{ChatCompletion, ReasoningField, Usage};
 
-use crate::api::encoder::{Encoder, ResponseSink};
+use crate::api::encoder::Encoder;
 use crate::api::messages::call_id;
 use crate::api::messages::ending::Ending;
 use crate::error::GatewayError;
@@ -69,7 +69,7 @@ impl Block {
     }
 }
 
-impl ResponseSink for CompleteMessage {
+impl Encoder for CompleteMessage {
     fn content(&mut self, text: &str) {
         match self.blocks.last_mut() {
             Some(Block::Text(last)) => last.push_str(text),
@@ -117,9 +117,7 @@ impl ResponseSink for CompleteMessage {
     fn usage(&mut self, usage: &Usage<'_>) {
         self.ending.usage(usage);
     }
-}
 
-impl Encoder for CompleteMessage {
     fn has_begun(&self) -> bool {
         false
     }

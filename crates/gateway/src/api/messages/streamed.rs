@@ -3,7 +3,7 @@
 use plaincall_wire::anthropic::{EventWriter, error_event, ping_event};
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ReasoningField, Usage};
 
-use crate::api::encoder::{Encoder, ResponseSink, model_name};
+use crate::api::encoder::{Encoder, model_name};
 use crate::api::messages::ending::Ending;
 use crate::api::messages::{call_id, error_object};
 use crate::error::GatewayError;
@@ -49,7 +49,7 @@ impl StreamedMessage {
     }
 }
 
-impl ResponseSink for StreamedMessage {
+impl Encoder for StreamedMessage {
     fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
         // Some servers send chunks without a choice before the answer.
         if !self.has_begun && !chunk.choices().is_empty() {
@@ -100,9 +100,7 @@ impl ResponseSink for StreamedMessage {
     fn usage(&mut self, usage: &Usage<'_>) {
         self.ending.usage(usage);
     }
-}
 
-impl Encoder for StreamedMessage {
     fn has_begun(&self) -> bool {
         self.has_begun
     }

@@ -8,7 +8,7 @@ use plaincall_wire::openai::{
     CallArguments, ChatCompletion, ChatCompletionChunk, ReasoningField, ToolCall, Usage,
 };
 
-use crate::api::encoder::{Encoder, ResponseSink, model_name};
+use crate::api::encoder::{Encoder, model_name};
 use crate::api::ollama::{OllamaNotes, error_object, keep_alive};
 use crate::error::GatewayError;
 
@@ -83,7 +83,7 @@ fn parse_arguments(call: &mut ToolCall<'static>) {
     }
 }
 
-impl ResponseSink for OllamaEncoder {
+impl Encoder for OllamaEncoder {
     fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
         if !self.has_begun && !chunk.choices().is_empty() {
             self.set_model(chunk.model.as_deref());
@@ -142,9 +142,7 @@ impl ResponseSink for OllamaEncoder {
     fn usage(&mut self, usage: &Usage<'_>) {
         self.usage = Some(usage.clone().into_owned());
     }
-}
 
-impl Encoder for OllamaEncoder {
     fn has_begun(&self) -> bool {
         self.has_begun
     }

@@ -6,7 +6,7 @@ use plaincall_wire::openai::{ChatCompletionChunk, ReasoningField, Usage as ChatU
 use plaincall_wire::openai_responses::{Item, Response, ResponseEvent, Usage};
 use serde_json::{Value, json};
 
-use crate::api::encoder::{Encoder, ResponseSink, model_name};
+use crate::api::encoder::{Encoder, model_name};
 use crate::api::responses::ResponsesNotes;
 use crate::api::responses::output::{Events, Output, Piece};
 use crate::api::responses::tools::ToolName;
@@ -90,7 +90,7 @@ impl ResponsesEncoder {
     }
 }
 
-impl ResponseSink for ResponsesEncoder {
+impl Encoder for ResponsesEncoder {
     fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
         let names_answer = chunk.id.as_deref().is_some_and(|id| !id.is_empty());
         if !self.has_begun && (names_answer || !chunk.choices().is_empty()) {
@@ -142,9 +142,7 @@ impl ResponseSink for ResponsesEncoder {
     fn usage(&mut self, usage: &ChatUsage<'_>) {
         self.usage = Some(usage.into());
     }
-}
 
-impl Encoder for ResponsesEncoder {
     fn has_begun(&self) -> bool {
         self.has_begun
     }
