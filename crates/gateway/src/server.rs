@@ -49,7 +49,8 @@ use http::{HeaderValue, Method, Request};
 use hyper::body::{Body as HttpBody, Incoming};
 use plaincall_wire::paths::VERSION;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::adapter::Adapter;
@@ -98,8 +99,8 @@ pub(crate) struct Process {
     long_bodies: LongReads,
     long_replies: LongReads,
     is_draining: AtomicBool,
-    /// Becomes `true` when active requests are cancelled.
-    is_stopped: watch::Sender<bool>,
+    /// Cancels active requests.
+    stop: CancellationToken,
 }
 
 /// The log message for unknown paths, which quotes nothing of the request.
@@ -159,7 +160,7 @@ impl Gateway {
             long_bodies: LongReads::start(LONG_BODIES).map_err(no_thread)?,
             long_replies: LongReads::start(half).map_err(no_thread)?,
             is_draining: AtomicBool::new(false),
-            is_stopped: watch::Sender::new(false),
+            stop: CancellationToken::new(),
         });
         let shared = Shared::new(config, process, None)?;
         Ok(Self {
@@ -295,7 +296,7 @@ impl Shared {
         Ok(Self {
             own_keys: redacted_keys(upstreams.flat_map(Upstream::secrets)),
             keys: Keys::new(&config, keys, process.fresh.seed()),
-            routes: Routes::new(&config, &process.is_stopped, routes)?,
+            routes: Routes::new(&config, &process.stop, routes)?,
             adapter: Adapter::new(config.secret.clone(), config.other_models.clone())
                 .models(config.models.clone())
                 .stream_limits(config.limits.stream),

@@ -123,7 +123,7 @@ pub(super) async fn serve(
     let mut incomplete = 0;
     if in_time.is_err() {
         incomplete = gateway.active();
-        shared.process.is_stopped.send_replace(true);
+        shared.process.stop.cancel();
         let _ = tokio::time::timeout(FINAL_GRACE, completed).await;
     }
     connections.shutdown().await;

@@ -4,9 +4,9 @@ mod engines;
 mod health;
 mod http_server;
 mod routes;
-mod stopped;
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use plaincall_http::{HttpError, HttpErrorKind, HttpResponse, Waits};
 use plaincall_wire::openai::{ErrorObject, read_error};
 use plaincall_wire::{page_title, paths};
-use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
@@ -29,7 +29,6 @@ use crate::server::upstream::health::Health;
 pub(super) use crate::server::upstream::health::UpstreamCounts;
 use crate::server::upstream::http_server::HttpServer;
 pub(super) use crate::server::upstream::routes::{Routes, unknown_model};
-use crate::server::upstream::stopped::Stopped;
 
 /// The maximum size of a piece of an answer, in bytes.
 pub(super) const READ: usize = 2 << 10;
@@ -169,8 +168,8 @@ pub(crate) struct Connection {
     forwards_client_keys: bool,
     health: Health,
     pub(super) grammars: GrammarSupport,
-    /// Becomes `true` when active requests are cancelled.
-    is_stopped: watch::Receiver<bool>,
+    /// Cancels active requests.
+    stop: CancellationToken,
 }
 
 enum Transport {
@@ -184,7 +183,7 @@ pub(super) struct Answer {
     /// Bytes that were received but not returned.
     rest: Bytes,
     /// Completes when active requests are cancelled. One future for all pieces, since each one has to register.
-    stopped: Stopped,
+    stopped: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl Connection {
@@ -194,7 +193,7 @@ impl Connection {
         upstream: &Upstream,
         config: &GatewayConfig,
         gets_client_keys: bool,
-        is_stopped: watch::Receiver<bool>,
+        stop: CancellationToken,
     ) -> Result<Option<Self>, ConfigError> {
         let (name, transport) = match upstream {
             Upstream::Http {
@@ -214,7 +213,7 @@ impl Connection {
             upstream: upstream.clone(),
             health: Health::default(),
             grammars: GrammarSupport::default(),
-            is_stopped,
+            stop,
         }))
     }
 
@@ -365,7 +364,7 @@ impl Connection {
         let request = tokio::time::timeout(wait, self.head(method, base, path, headers, body));
         let response = tokio::select! {
             response = request => response,
-            () = Stopped::new(&self.is_stopped) => return Err(GatewayError::shutting_down()),
+            () = self.stop.cancelled() => return Err(GatewayError::shutting_down()),
         };
         let response = response.map_err(|_| {
             let seconds = wait.as_secs();
@@ -382,7 +381,7 @@ impl Connection {
             headers: for_client(response.headers()),
             response,
             rest: Bytes::new(),
-            stopped: Stopped::new(&self.is_stopped),
+            stopped: Box::pin(self.stop.clone().cancelled_owned()),
         };
         if (200..300).contains(&status) {
             return match answer.page().await? {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plaincall_wire::openai::ErrorObject;
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::error::GatewayError;
 use crate::server::config::{ConfigError, GatewayConfig};
@@ -22,7 +22,7 @@ impl Routes {
     /// Creates the connections. Patterns with the same server, key and headers share them.
     pub(in crate::server) fn new(
         config: &GatewayConfig,
-        is_stopped: &watch::Sender<bool>,
+        stop: &CancellationToken,
         before: Option<&Self>,
     ) -> Result<Self, ConfigError> {
         let before = before.map_or_else(Vec::new, Self::all);
@@ -32,8 +32,7 @@ impl Routes {
             if let Some(known) = known {
                 return Ok(Some(Arc::clone(known)));
             }
-            let is_stopped = is_stopped.subscribe();
-            let new = Connection::new(upstream, config, gets_client_keys, is_stopped)?;
+            let new = Connection::new(upstream, config, gets_client_keys, stop.clone())?;
             Ok(new.map(Arc::new))
         };
         let mut routes = Self {
