@@ -213,6 +213,15 @@ macro_rules! integers {
     };
 }
 
+/// Methods of a deserializer that do the same as another one.
+macro_rules! same_as {
+    ($($method:ident($($parameter:ty),*) is $other:ident;)*) => {$(
+        fn $method<V: Visitor<'de>>(self $(, _: $parameter)*, visitor: V) -> Result<V::Value> {
+            self.$other(visitor)
+        }
+    )*};
+}
+
 impl<'de> Deserializer<'de> for Reader<'_> {
     type Error = ArgumentError;
 
@@ -249,8 +258,15 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     for_whole_numbers!(integers);
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.deserialize_f64(visitor)
+    same_as! {
+        deserialize_f32() is deserialize_f64;
+        deserialize_char() is deserialize_str;
+        deserialize_string() is deserialize_str;
+        deserialize_identifier() is deserialize_str;
+        deserialize_byte_buf() is deserialize_bytes;
+        deserialize_unit_struct(&'static str) is deserialize_unit;
+        deserialize_tuple(usize) is deserialize_seq;
+        deserialize_tuple_struct(&'static str, usize) is deserialize_seq;
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -260,10 +276,6 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.deserialize_str(visitor)
-    }
-
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.shape() {
             Shape::Value(_, text) => visitor.visit_str(&text),
@@ -271,19 +283,11 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.deserialize_str(visitor)
-    }
-
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.shape() {
             Shape::Value(_, text) => visitor.visit_bytes(text.as_bytes()),
             Shape::Object(_) | Shape::List(_) => self.refuse("a string"),
         }
-    }
-
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.deserialize_bytes(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -304,14 +308,6 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value> {
-        self.deserialize_unit(visitor)
-    }
-
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
@@ -328,19 +324,6 @@ impl<'de> Deserializer<'de> for Reader<'_> {
                 None => self.refuse("a list"),
             },
         }
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _len: usize,
-        visitor: V,
-    ) -> Result<V::Value> {
-        self.deserialize_seq(visitor)
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -394,10 +377,6 @@ impl<'de> Deserializer<'de> for Reader<'_> {
             },
             Shape::List(_) => self.refuse("a name"),
         }
-    }
-
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.deserialize_str(visitor)
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {

@@ -8,8 +8,36 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
 use crate::field::{Field, TextVisitor, items};
 
-/// Declares a content: a text, or a list of objects that may have a `text`.
+/// Declares a content: a [text or a list](text_or_list) of objects that may have a `text`.
 macro_rules! content {
+    ($(#[$doc:meta])* pub enum $name:ident {
+        $(#[$text_doc:meta])* Text,
+        $(#[$list_doc:meta])* $list:ident($item:ident) expected $expected:literal,
+    }) => {
+        text_or_list! {
+            $(#[$doc])*
+            pub enum $name {
+                $(#[$text_doc])*
+                Text,
+                $(#[$list_doc])*
+                $list($item) expected $expected,
+            }
+        }
+
+        impl $name<'_> {
+            /// Returns the texts of the content, concatenated. Other parts are skipped.
+            pub fn text(&self) -> std::borrow::Cow<'_, str> {
+                match self {
+                    Self::Text(text) => std::borrow::Cow::Borrowed(text),
+                    Self::$list(items) => $crate::text_or_list::join(items.iter().filter_map(|item| item.text.as_deref())),
+                }
+            }
+        }
+    };
+}
+
+/// Declares a text or a list.
+macro_rules! text_or_list {
     (
         $(#[$doc:meta])*
         pub enum $name:ident {
@@ -32,17 +60,9 @@ macro_rules! content {
             use std::borrow::Cow;
 
             use $crate::field::Field;
-            use $crate::text_or_list::{join, read_text_or_list};
+            use $crate::text_or_list::read_text_or_list;
 
             impl $name<'_> {
-                /// Returns the texts of the content, concatenated. Other parts are skipped.
-                pub fn text(&self) -> Cow<'_, str> {
-                    match self {
-                        Self::Text(text) => Cow::Borrowed(text),
-                        Self::$list(items) => join(items.iter().filter_map(|item| item.text.as_deref())),
-                    }
-                }
-
                 /// Converts it to an owned value.
                 pub fn into_owned(self) -> $name<'static> {
                     match self {

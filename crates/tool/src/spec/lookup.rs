@@ -25,33 +25,26 @@ pub trait ToolLookup {
     }
 }
 
-impl<T: ToolLookup + ?Sized> ToolLookup for &T {
-    fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
-        T::find(self, name)
-    }
+/// Looks up a tool behind a pointer.
+macro_rules! behind {
+    ($($pointer:ty),*) => {$(
+        impl<T: ToolLookup + ?Sized> ToolLookup for $pointer {
+            fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
+                T::find(self, name)
+            }
 
-    fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
-        T::specs(self)
-    }
+            fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+                T::specs(self)
+            }
 
-    fn are_known(&self) -> bool {
-        T::are_known(self)
-    }
+            fn are_known(&self) -> bool {
+                T::are_known(self)
+            }
+        }
+    )*};
 }
 
-impl<T: ToolLookup> ToolLookup for Arc<T> {
-    fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
-        T::find(self, name)
-    }
-
-    fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
-        T::specs(self)
-    }
-
-    fn are_known(&self) -> bool {
-        T::are_known(self)
-    }
-}
+behind!(&T, Arc<T>);
 
 impl ToolLookup for [&ToolSpec] {
     fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {

@@ -2,14 +2,9 @@
 
 use std::borrow::Cow;
 
-use serde::de::Deserializer;
-
 use super::item::Item;
-use crate::ToJson;
-use crate::field::Field;
 use crate::json::Json;
 use crate::read_error::ReadError;
-use crate::text_or_list::read_text_or_list;
 
 object! {
     /// The body of a request. Sampling parameters and other fields are in `unknown`.
@@ -75,13 +70,14 @@ object! {
     }
 }
 
-/// The input of a request: a text, or items.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Input<'a> {
-    /// A text, which is equivalent to one message of the user.
-    Text(Cow<'a, str>),
-    /// Messages, calls, outputs of calls, and other items.
-    Items(Vec<Item<'a>>),
+text_or_list! {
+    /// The input of a request: a text, or items.
+    pub enum Input {
+        /// A text, which is equivalent to one message of the user.
+        Text,
+        /// Messages, calls, outputs of calls, and other items.
+        Items(Item) expected "a string or a list of items",
+    }
 }
 
 impl ResponsesRequest<'_> {
@@ -97,34 +93,9 @@ impl ResponsesRequest<'_> {
     }
 }
 
-impl<'de> Field<'de> for Input<'de> {
-    type Owned = Input<'static>;
-
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let input = read_text_or_list(deserializer, "a string or a list of items")?;
-        Ok(input.map_or_else(Self::Items, Self::Text))
-    }
-
-    fn into_owned(self) -> Self::Owned {
-        match self {
-            Self::Text(text) => Input::Text(Cow::Owned(text.into_owned())),
-            Self::Items(items) => Input::Items(Field::into_owned(items)),
-        }
-    }
-}
-
 impl Default for Input<'_> {
     /// An empty text.
     fn default() -> Self {
         Self::Text(Cow::Borrowed(""))
-    }
-}
-
-impl ToJson for Input<'_> {
-    fn write_json(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Text(text) => text.write_json(out),
-            Self::Items(items) => items.write_json(out),
-        }
     }
 }
