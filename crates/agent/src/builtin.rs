@@ -235,10 +235,11 @@ impl fmt::Debug for Builtin {
 }
 
 /// An error that prevents the use of the built-in tools.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuiltinError {
     /// The directory cannot be opened.
+    #[error("cannot open the directory {path} for the built-in tools: {error}")]
     Directory {
         /// Its path.
         path: PathBuf,
@@ -246,26 +247,12 @@ pub enum BuiltinError {
         error: io::Error,
     },
     /// Commands cannot run in the directory, or with these variables.
+    #[error("`run_command` cannot be offered: {0}")]
     Command(CommandError),
     /// The HTTP client cannot be set up, for this reason.
+    #[error("`fetch_url` cannot be offered: {0}")]
     Connections(String),
     /// The tools cannot be in one toolbox.
+    #[error("{0}")]
     Toolbox(ToolboxError),
 }
-
-impl fmt::Display for BuiltinError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Directory { path, error } => write!(
-                formatter,
-                "cannot open the directory {} for the built-in tools: {error}",
-                path.display()
-            ),
-            Self::Command(error) => write!(formatter, "`run_command` cannot be offered: {error}"),
-            Self::Connections(why) => write!(formatter, "`fetch_url` cannot be offered: {why}"),
-            Self::Toolbox(error) => error.fmt(formatter),
-        }
-    }
-}
-
-impl std::error::Error for BuiltinError {}

@@ -22,7 +22,6 @@ mod tool_server;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,26 +78,15 @@ pub struct McpServers {
 }
 
 /// The failure of a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[error("the MCP server `{server}` {reason}")]
 pub struct McpFailure {
     /// The name of the server.
     pub server: String,
     /// The reason, as a predicate: it follows the name.
     pub reason: String,
 }
-
-impl fmt::Display for McpFailure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "the MCP server `{}` {}",
-            self.server, self.reason
-        )
-    }
-}
-
-impl std::error::Error for McpFailure {}
 
 /// A tool that is not used, or without a part of its definition.
 #[derive(Clone, Debug, PartialEq, Eq)]

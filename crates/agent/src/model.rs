@@ -41,7 +41,6 @@ pub use replay::Replay;
 pub use retry::{Retries, Retrying};
 pub use scripted::{Scripted, ScriptedReply};
 
-use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -299,8 +298,9 @@ impl ReplyWriter {
 }
 
 /// An error of a model, before or during a reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[error("{message}")]
 pub struct ModelError {
     /// The kind of error.
     pub kind: ModelErrorKind,
@@ -351,11 +351,3 @@ impl ModelError {
         self
     }
 }
-
-impl fmt::Display for ModelError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for ModelError {}

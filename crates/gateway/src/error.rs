@@ -1,8 +1,5 @@
 //! The errors that clients receive.
 
-use std::error::Error;
-use std::fmt;
-
 use plaincall_syntax::DialectError;
 use plaincall_wire::ReadError;
 use plaincall_wire::openai::ErrorObject;
@@ -21,8 +18,9 @@ const ERROR_TYPES: [&str; 8] = [
 ];
 
 /// An error response: its status, and the object in its body or in the last event of a stream.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[error("{}", self.message())]
 pub struct GatewayError {
     /// The HTTP status.
     pub status: u16,
@@ -35,14 +33,6 @@ pub struct GatewayError {
     /// Whether a retry cannot help, or would cost as much again.
     is_final: bool,
 }
-
-impl fmt::Display for GatewayError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.message())
-    }
-}
-
-impl Error for GatewayError {}
 
 impl GatewayError {
     /// Creates an error with this status.

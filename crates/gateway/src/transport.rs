@@ -3,8 +3,6 @@
 mod keys;
 mod paths;
 
-use std::fmt;
-
 use bytes::Bytes;
 use plaincall_config::settings::Model;
 use plaincall_grammar::{Constrain, Engine};
@@ -198,16 +196,9 @@ impl Response {
 const LEAST_SECRET: usize = 16;
 
 /// Why a transport cannot be created: a message for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct SettingsError(String);
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SettingsError {}
 
 impl Transport {
     /// Creates a transport. Instances that serve the same conversations need the same secret, of at least 16 bytes. The settings are

@@ -1,7 +1,7 @@
 //! Errors.
 
 use std::error::Error;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use hyper_util::client::legacy::Error as ClientError;
 use rustls::CertificateError;
 
 /// An error of a request or a response.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.message_for("the server"))]
 pub struct HttpError {
     kind: HttpErrorKind,
     /// A predicate that follows the name of the server.
@@ -106,25 +107,10 @@ impl HttpError {
     }
 }
 
-impl fmt::Display for HttpError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.message_for("the server"))
-    }
-}
-
-impl Error for HttpError {}
-
 /// A name resolves only to addresses that [`HttpSettings::allow`](crate::HttpSettings::allow) rejects.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("none of its addresses is allowed")]
 pub(crate) struct NotAllowed;
-
-impl fmt::Display for NotAllowed {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("none of its addresses is allowed")
-    }
-}
-
-impl Error for NotAllowed {}
 
 /// Returns the causes of an error without the error itself, whose URL may contain a secret.
 pub fn causes(error: &dyn Error) -> String {

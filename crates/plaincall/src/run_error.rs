@@ -1,150 +1,89 @@
 //! Errors of runs.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use plaincall_syntax::DialectError;
 
 /// An error when a run is built or resumed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// There is no tokio runtime.
+    #[error("a run needs a tokio runtime; build it inside one")]
     NoRuntime,
     /// The tokio runtime has no timers.
+    #[error("the tokio runtime has no timers; build it with `enable_all`")]
     NoTimers,
     /// A tool is a command, but the tokio runtime has no I/O driver.
+    #[error(
+        "the tool `{tool}` is a command, which needs a tokio runtime with an I/O driver; build it with `enable_all`"
+    )]
     NoProcesses {
         /// The name of the tool.
         tool: String,
     },
     /// The dialect is invalid.
-    Dialect(DialectError),
+    #[error("{0}")]
+    Dialect(#[from] DialectError),
     /// The run's scratch directory cannot be created or used.
+    #[error("the run's scratch directory {parent} {}", unusable(error))]
     Directory {
         /// The scratch directory or its parent.
         parent: PathBuf,
         /// The cause.
+        #[source]
         error: std::io::Error,
     },
     /// The working directory of commands cannot be used.
+    #[error(
+        "the working directory of the tools cannot be used: {path}: {error}; it must be an absolute path to an existing directory"
+    )]
     CurrentDirectory {
         /// The path.
         path: PathBuf,
         /// The cause.
+        #[source]
         error: std::io::Error,
     },
     /// A tool needs a scratch directory, but the run has none.
+    #[error(
+        "the tool `{tool}` uses `{{directory:run}}`, but the run has no scratch directory; set one with `directory_in` or `directory`"
+    )]
     NoDirectory {
         /// The name of the tool.
         tool: String,
     },
     /// The thread of an observer cannot be started.
-    Observer(std::io::Error),
+    #[error("the thread of an observer could not be started: {0}")]
+    Observer(#[source] std::io::Error),
     /// The note for the log is nested too deeply.
+    #[error("the note for the log is nested more than 64 levels deep")]
     Note,
     /// The log does not match the run.
-    Resume(ResumeError),
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoRuntime => {
-                formatter.write_str("a run needs a tokio runtime; build it inside one")
-            }
-            Self::NoTimers => {
-                formatter.write_str("the tokio runtime has no timers; build it with `enable_all`")
-            }
-            Self::NoProcesses { tool } => write!(
-                formatter,
-                "the tool `{tool}` is a command, which needs a tokio runtime with an I/O driver; build it with `enable_all`"
-            ),
-            Self::Dialect(error) => error.fmt(formatter),
-            Self::CurrentDirectory { path, error } => write!(
-                formatter,
-                "the working directory of the tools cannot be used: {}: {error}; it must be an absolute path to an existing directory",
-                path.display()
-            ),
-            Self::Directory { parent, error } => {
-                let what = match error.kind() {
-                    std::io::ErrorKind::NotFound => "does not exist".to_owned(),
-                    _ => format!("cannot be used: {error}"),
-                };
-                let path = parent.display();
-                write!(formatter, "the run's scratch directory {path} {what}")
-            }
-            Self::Observer(error) => write!(
-                formatter,
-                "the thread of an observer could not be started: {error}"
-            ),
-            Self::Note => {
-                formatter.write_str("the note for the log is nested more than 64 levels deep")
-            }
-            Self::Resume(error) => error.fmt(formatter),
-            Self::NoDirectory { tool } => write!(
-                formatter,
-                "the tool `{tool}` uses `{{directory:run}}`, but the run has no scratch directory; set one with `directory_in` or `directory`"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for RunError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Dialect(error) => Some(error),
-            Self::Directory { error, .. }
-            | Self::CurrentDirectory { error, .. }
-            | Self::Observer(error) => Some(error),
-            Self::Resume(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<ResumeError> for RunError {
-    fn from(error: ResumeError) -> Self {
-        Self::Resume(error)
-    }
-}
-
-impl From<DialectError> for RunError {
-    fn from(error: DialectError) -> Self {
-        Self::Dialect(error)
-    }
+    #[error("{0}")]
+    Resume(#[from] ResumeError),
 }
 
 /// The error when the scratch directory of a run cannot be removed at its end.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[error(
+    "the run's scratch directory {directory} could not be removed: {error}; remove it manually"
+)]
 pub struct CloseError {
     /// The scratch directory, with some or all of its files.
     pub directory: PathBuf,
     /// The cause.
+    #[source]
     pub error: std::io::Error,
 }
 
-impl fmt::Display for CloseError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "the run's scratch directory {} could not be removed: {}; remove it manually",
-            self.directory.display(),
-            self.error
-        )
-    }
-}
-
-impl std::error::Error for CloseError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
-
 /// The error when a log does not match the run that resumes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[error(
+    "the log does not match this run: line {line}: {what}; resume it with the tools and settings it started with"
+)]
 pub struct ResumeError {
     /// The line of the log, from 1.
     pub line: u64,
@@ -152,14 +91,9 @@ pub struct ResumeError {
     pub what: String,
 }
 
-impl fmt::Display for ResumeError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "the log does not match this run: line {}: {}; resume it with the tools and settings it started with",
-            self.line, self.what
-        )
+fn unusable(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "does not exist".to_owned(),
+        _ => format!("cannot be used: {error}"),
     }
 }
-
-impl std::error::Error for ResumeError {}

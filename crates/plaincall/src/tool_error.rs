@@ -1,6 +1,5 @@
 //! The results of tools.
 
-use std::fmt;
 use std::pin::Pin;
 
 /// Any error. Convert errors with `?`, and strings with `.into()`.
@@ -14,8 +13,9 @@ pub(crate) type BoxToolFuture = Pin<Box<dyn Future<Output = ToolResult> + Send>>
 
 /// An error with output. The model reads both.
 #[cfg_attr(not(feature = "tokio"), allow(unreachable_pub))] // Tools export it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[error("{message}")]
 pub struct Failure {
     /// The error message.
     pub message: String,
@@ -33,11 +33,3 @@ impl Failure {
         }
     }
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Failure {}

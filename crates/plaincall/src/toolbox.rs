@@ -1,7 +1,6 @@
 //! Sets of tools.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -117,19 +116,12 @@ impl ToolLookup for Toolbox {
 }
 
 /// The error of [`Toolbox::add`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[error("the tool `{tool}`: {problem}")]
 pub struct ToolboxError {
     /// The name of the tool.
     pub tool: String,
     /// The problem and the fix.
     pub problem: String,
 }
-
-impl fmt::Display for ToolboxError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the tool `{}`: {}", self.tool, self.problem)
-    }
-}
-
-impl std::error::Error for ToolboxError {}

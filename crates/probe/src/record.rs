@@ -1,8 +1,6 @@
 //! A record of attempts: a line of JSON for the settings, then one for each finished attempt. It allows an interrupted
 //! comparison to continue.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::Attempt;
@@ -26,16 +24,9 @@ pub struct Record {
 }
 
 /// Why a record cannot be continued.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct RecordError(String);
-
-impl fmt::Display for RecordError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for RecordError {}
 
 impl Record {
     /// Creates the first line of a record.

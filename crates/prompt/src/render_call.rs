@@ -44,16 +44,9 @@ impl<'c> JsonCall<'c> {
 }
 
 /// The reason why a call cannot be rendered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct RenderCallError(String);
-
-impl fmt::Display for RenderCallError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for RenderCallError {}
 
 /// Renders a call, including its last line end. A dialect for both syntaxes writes the block syntax.
 ///

@@ -1,13 +1,11 @@
 //! The columns of a table by name.
 
-use std::error::Error;
-use std::fmt;
-
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Schema};
 
 /// A table does not have a column that is read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
 pub struct ColumnError(String);
 
 impl ColumnError {
@@ -26,14 +24,6 @@ impl ColumnError {
         ))
     }
 }
-
-impl fmt::Display for ColumnError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl Error for ColumnError {}
 
 impl From<ColumnError> for ArrowError {
     fn from(error: ColumnError) -> Self {

@@ -1,8 +1,5 @@
 //! Recorded replies, which can be used instead of a model.
 
-use std::error::Error;
-use std::fmt;
-
 use serde_json::Value;
 
 /// A recorded reply.
@@ -16,16 +13,9 @@ pub struct RecordedReply {
 }
 
 /// An error in recorded replies.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ReplayError(String);
-
-impl fmt::Display for ReplayError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl Error for ReplayError {}
 
 /// Reads recorded replies, one JSON document per line: a string, or an object with `content` and optionally `finish_reason`.
 /// Empty lines are skipped.

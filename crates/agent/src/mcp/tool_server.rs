@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
-use std::fmt;
 use std::future::pending;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,25 +83,16 @@ pub struct McpToolServer {
 }
 
 /// An error of an [`McpToolServer`].
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpServeError {
     /// The tools cannot run.
+    #[error("{0}")]
     Run(RunError),
     /// The client did not start with the protocol's `initialize`.
+    #[error("{0}")]
     Beginning(String),
 }
-
-impl fmt::Display for McpServeError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Run(error) => error.fmt(formatter),
-            Self::Beginning(message) => formatter.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for McpServeError {}
 
 impl McpToolServer {
     /// Creates a server with these tools.

@@ -1,8 +1,6 @@
 //! The configuration of the gateway.
 
 use std::collections::HashSet;
-use std::error::Error;
-use std::fmt;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -69,16 +67,9 @@ pub(super) fn is_valid_key(key: &str) -> bool {
 }
 
 /// An error in a [`GatewayConfig`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ConfigError(pub(super) String);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl Error for ConfigError {}
 
 /// Size and concurrency limits of the server.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,6 @@
 //! The settings of durable runs, which must be the same on every machine.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -28,26 +27,15 @@ pub struct DurableSettings {
 }
 
 /// The error for a tool that cannot run on any machine on its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[error("the tool `{tool}` {what}, but the calls of a durable run may run on different machines")]
 pub struct Unsupported {
     /// The name of the tool.
     pub tool: String,
     /// The property that prevents it.
     pub what: &'static str,
 }
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tool, what } = self;
-        write!(
-            formatter,
-            "the tool `{tool}` {what}, but the calls of a durable run may run on different machines"
-        )
-    }
-}
-
-impl std::error::Error for Unsupported {}
 
 impl DurableSettings {
     /// Creates settings with these tools and the defaults of a run.

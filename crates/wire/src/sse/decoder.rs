@@ -1,7 +1,6 @@
 //! Decodes event streams.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use memchr::{memchr, memchr2};
 
@@ -71,29 +70,16 @@ impl Default for Limits {
 }
 
 /// An error of an event stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// A line exceeds this limit, in bytes.
+    #[error("a line of the event stream has more than {0} bytes")]
     LongLine(usize),
     /// An event exceeds this limit, in bytes.
+    #[error("an event of the event stream has more than {0} bytes")]
     LongEvent(usize),
 }
-
-impl fmt::Display for StreamError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, limit) = match self {
-            Self::LongLine(limit) => ("a line", limit),
-            Self::LongEvent(limit) => ("an event", limit),
-        };
-        write!(
-            formatter,
-            "{what} of the event stream has more than {limit} bytes"
-        )
-    }
-}
-
-impl std::error::Error for StreamError {}
 
 /// Decodes an event stream that arrives in pieces.
 ///

@@ -147,9 +147,7 @@ fn failures(report: &Report, arm: &str) -> String {
     let others = lines.len().saturating_sub(FAILURES);
     lines.truncate(FAILURES);
     if others > 0 {
-        lines.push(format!(
-            "  and {others} more; `--record FILE` and `plaincall show FILE` show all\n"
-        ));
+        lines.push(format!("  and {others} more; `--record FILE` keeps all\n"));
     }
     format!("\nFailures with {arm}:\n{}", lines.concat())
 }
