@@ -53,7 +53,7 @@ impl Plan {
 
     /// Returns the next action, its call and its reason: `ready` (then `admit` or `deny` it), `start`, `skipped` or `rejected`.
     /// `None` until a call ends.
-    fn next(&mut self) -> Option<(&'static str, usize, Option<String>)> {
+    fn next(&mut self) -> Option<(&'static str, u32, Option<String>)> {
         Some(match self.reply.next_action()? {
             ReplyAction::Ready(call) => ("ready", call, None),
             ReplyAction::Start(call) => ("start", call, None),

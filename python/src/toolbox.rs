@@ -221,7 +221,7 @@ impl ToolSet {
         for (name, id, status, output, error) in given {
             let mut message = ResultMessage::new(Untrusted::new(name.0), Untrusted::new(id.0));
             if let Some(name) = status {
-                let names = Status::ALL.map(Status::as_str);
+                let names = Status::ALL.map(Status::name);
                 let status = Status::from_name(&name);
                 message =
                     message.status(status.ok_or_else(|| error::one_of("status", &name, &names))?);

@@ -57,6 +57,7 @@ impl Turn<'_> {
     /// Each call takes its own slot, unless its tool [delegates](crate::Tool::delegates). So if the parent's tool is exclusive,
     /// or the run allows one call at a time, and the tool does not delegate, the submitted call cannot start before the parent
     /// ends.
+    #[doc(hidden)]
     pub fn submit_from(
         &mut self,
         parent: u32,
@@ -107,6 +108,7 @@ impl Turn<'_> {
     /// Records a part of a reply in the conversation that the call runs, so that a resumed run can continue it
     /// (`spec/log.md`, `subagent_text`). At the end of the reply, `stop` is how it ended, and `usage` its tokens if they are
     /// known. No effect if the call is not running.
+    #[doc(hidden)]
     pub fn record_subagent_text(
         &mut self,
         call: u32,
@@ -127,6 +129,7 @@ impl Turn<'_> {
     }
 
     /// Returns the submitted calls of a [resumed](crate::Run::resume_turn) turn, in order. This includes calls that have ended.
+    #[doc(hidden)]
     pub fn submitted(&self) -> Vec<Submitted> {
         let calls = self.resubmitted.iter();
         let again = calls.map(|(call, name)| {

@@ -66,6 +66,7 @@ impl Run {
     }
 
     /// Like [`turn`](Self::turn), with a limit of calls for this reply, in addition to the policy. Further calls are rejected.
+    #[doc(hidden)]
     pub fn turn_of(&mut self, calls: u32) -> Turn<'_> {
         self.begin(Some(calls))
     }

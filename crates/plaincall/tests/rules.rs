@@ -78,7 +78,7 @@ async fn check(decision: Decision, calls: &[(&str, &str)], asked: u32) {
         let result = &results[0];
         let found = format!(
             "{} {}",
-            result.status.as_str(),
+            result.status.name(),
             result.error.as_deref().unwrap_or_default()
         );
         assert!(

@@ -55,13 +55,13 @@ pub struct PlannedCall {
 #[non_exhaustive]
 pub enum ReplyAction {
     /// Decide whether it runs: [`admit`](ReplyPlan::admit) or [`deny`](ReplyPlan::deny) it.
-    Ready(usize),
+    Ready(u32),
     /// Start it, and report its end with [`finish`](ReplyPlan::finish).
-    Start(usize),
+    Start(u32),
     /// It was skipped for this reason.
-    Skipped(usize, String),
+    Skipped(u32, String),
     /// It was rejected for this reason.
-    Rejected(usize, String),
+    Rejected(u32, String),
 }
 
 impl PlannedCall {
@@ -128,13 +128,13 @@ impl ReplyPlan {
     pub fn next_action(&mut self) -> Option<ReplyAction> {
         loop {
             return Some(match self.plan.next_action()? {
-                Action::Ready(call) => ReplyAction::Ready(call.index()),
-                Action::Start(call) => ReplyAction::Start(call.index()),
+                Action::Ready(call) => ReplyAction::Ready(call.get()),
+                Action::Start(call) => ReplyAction::Start(call.get()),
                 Action::Skip { call, because, .. } => {
-                    ReplyAction::Skipped(call.index(), self.skipped(because))
+                    ReplyAction::Skipped(call.get(), self.skipped(because))
                 }
                 Action::Reject { call, reason } => {
-                    ReplyAction::Rejected(call.index(), reason.to_string())
+                    ReplyAction::Rejected(call.get(), reason.to_string())
                 }
                 Action::Cancel(_) | Action::Stop(_) => continue,
             });

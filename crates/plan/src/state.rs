@@ -76,7 +76,7 @@ impl fmt::Display for State {
             Self::Admitted => "admitted",
             Self::Running => "running",
             Self::BackOff => "backing off",
-            Self::Ended(status) => status.as_str(),
+            Self::Ended(status) => status.name(),
         })
     }
 }
@@ -112,7 +112,7 @@ impl Status {
     ];
 
     /// Returns the name of the status in logs and results.
-    pub fn as_str(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Error => "error",
@@ -125,13 +125,13 @@ impl Status {
 
     /// Returns the status with this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == name)
+        Self::ALL.into_iter().find(|status| status.name() == name)
     }
 }
 
 impl fmt::Display for Status {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.as_str())
+        formatter.pad(self.name())
     }
 }
 

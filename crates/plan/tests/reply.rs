@@ -7,7 +7,6 @@ fn actions(plan: &mut ReplyPlan) -> Vec<ReplyAction> {
     let mut actions = Vec::new();
     while let Some(action) = plan.next_action() {
         if let ReplyAction::Ready(call) = action {
-            let call = call.try_into().expect("few calls");
             plan.admit(call).expect("it is ready");
         } else {
             actions.push(action);

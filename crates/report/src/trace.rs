@@ -538,5 +538,5 @@ fn ms(time: Duration) -> u64 {
     reason = "serde requires this signature"
 )]
 fn status_name<S: Serializer>(status: &Option<Status>, serializer: S) -> Result<S::Ok, S::Error> {
-    status.map(Status::as_str).serialize(serializer)
+    status.map(Status::name).serialize(serializer)
 }

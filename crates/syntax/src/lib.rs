@@ -48,29 +48,31 @@ pub use diagnostic::{Code, Diagnostic, Severity};
 pub use dialect::{Dialect, DialectError, MARKER_LIMIT, MarkerForm, MarkerUse};
 pub use escape::Escaper;
 pub use event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
-pub use fence::closes_nothing;
 pub use invisible::is_invisible;
 pub use near::{NearMiss, NearMisses, near_misses};
-pub use near_forms::{
-    Begins, CALL_ARGUMENT_KEYS, CALL_NAME_KEYS, CALL_TAGS, CallFormat, begins_python,
-};
-pub use open_content::OpenContent;
+pub use near_forms::CallFormat;
+#[doc(hidden)]
+pub use near_forms::{Begins, CALL_ARGUMENT_KEYS, CALL_NAME_KEYS, CALL_TAGS, begins_python};
 pub use parser::{Events, Parser, parse};
 pub use piece::Piece;
 pub use render::{Call, RenderError, render};
 pub use section::Section;
 pub use span::Span;
+#[doc(hidden)]
+pub use {fence::closes_nothing, open_content::OpenContent};
 
 /// The maximum length of a header or pointer line, in bytes between its marker and its end (`spec/block.md` 2.4 and 4.3,
 /// `spec/emoji.md` 2.3).
 pub const LINE_LIMIT: usize = 4096;
 
 /// Returns whether `c` is a blank: a space or a tab. Trimming removes only blanks.
+#[doc(hidden)]
 pub const fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t')
 }
 
 /// Returns the last character boundary at or before `at`, as [`str`] does since Rust 1.91.
+#[doc(hidden)]
 #[inline]
 pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
@@ -81,6 +83,7 @@ pub fn floor_char_boundary(text: &str, at: usize) -> usize {
 }
 
 /// Returns the first character boundary at or after `at`.
+#[doc(hidden)]
 #[inline]
 pub fn ceil_char_boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());

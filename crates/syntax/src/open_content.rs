@@ -69,6 +69,7 @@ impl ByteParser {
     /// assert_eq!(next.span.range(), 7..12);
     /// # Ok::<(), plaincall_syntax::DialectError>(())
     /// ```
+    #[doc(hidden)]
     pub fn open_content(&self) -> Option<OpenContent> {
         let open = self.parser.open_content()?;
         self.is_between_characters().then_some(open)

@@ -65,7 +65,7 @@ pub(crate) struct CallOption {
 #[derive(Serialize)]
 struct ActionView {
     kind: &'static str,
-    call: usize,
+    call: u32,
     reason: Option<String>,
 }
 

@@ -388,7 +388,7 @@ impl Tools {
             let (name, id) = (Untrusted::new(&*result.name), Untrusted::new(&*result.id));
             let mut message = ResultMessage::new(name, id);
             if let Some(name) = &result.status {
-                let names = Status::ALL.map(Status::as_str);
+                let names = Status::ALL.map(Status::name);
                 let status = Status::from_name(name);
                 message = message.status(status.ok_or_else(|| one_of("status", name, names))?);
             }

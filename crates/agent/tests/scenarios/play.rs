@@ -443,7 +443,7 @@ impl Played {
             );
             for (reported, ended) in reported.iter().zip(ended) {
                 let reported = (&*reported.name, &*reported.id, &*reported.status);
-                assert_eq!(reported, (&*ended.name, &*ended.id, ended.status.as_str()));
+                assert_eq!(reported, (&*ended.name, &*ended.id, ended.status.name()));
             }
         }
     }
@@ -507,7 +507,7 @@ impl Observed {
 pub(crate) fn described(result: &CallResult) -> String {
     let texts = [&result.error, &result.output, &result.note];
     let texts: Vec<&str> = texts.into_iter().flatten().map(|text| &**text).collect();
-    let status = result.status.as_str();
+    let status = result.status.name();
     format!("{} {status}: {}", result.name, texts.join("; "))
 }
 

@@ -219,6 +219,6 @@ pub(crate) fn outcome(result: &CallResult) -> Line {
 pub(crate) fn status_word(status: Status) -> &'static str {
     match status {
         Status::Error => "failed",
-        status => status.as_str(),
+        status => status.name(),
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn timeline(table: &CallTable, max: usize, width: usize, glyphs: &Gly
         }
         let time = match (call.result(), call.running_time()) {
             (None, _) => "interrupted".to_owned(),
-            (Some(result), None) => result.status.as_str().to_owned(),
+            (Some(result), None) => result.status.name().to_owned(),
             (Some(_), Some(time)) => human::time(time),
         };
         let time = format!(" {time:>width$}", width = TIME_WIDTH - 1);

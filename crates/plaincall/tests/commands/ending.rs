@@ -100,10 +100,7 @@ async fn nothing_is_left_after_the_end_of_a_run() {
             End::Cancel => {
                 canceller.cancel();
                 let results = turn.finish(Stop::Broken).await;
-                let shown: Vec<_> = results
-                    .iter()
-                    .map(|result| result.status.as_str())
-                    .collect();
+                let shown: Vec<_> = results.iter().map(|result| result.status.name()).collect();
                 assert_eq!(shown, ["cancelled", "cancelled"]);
                 assert_eq!(results[0].output.as_deref(), Some("begun\n"));
             }
@@ -126,7 +123,7 @@ async fn nothing_is_left_after_the_end_of_a_run() {
         {
             match event {
                 plaincall::RunEvent::Result(result) => {
-                    assert_eq!(result.status.as_str(), "cancelled");
+                    assert_eq!(result.status.name(), "cancelled");
                 }
                 plaincall::RunEvent::TurnEnd(turn) => {
                     assert_eq!(turn.counts.cancelled, 2, "{end:?}");
@@ -170,7 +167,7 @@ async fn nothing_is_left_whenever_a_turn_is_dropped() {
         } else {
             turn.cancel();
             let results = turn.finish(Stop::Natural).await;
-            assert_eq!(results[0].status.as_str(), "cancelled", "{:?}", results[0]);
+            assert_eq!(results[0].status.name(), "cancelled", "{:?}", results[0]);
             assert_eq!(working_for(&id), [""; 0]);
         }
         run.close().await.unwrap();

@@ -167,7 +167,7 @@ async fn stubborn(folder: &Path, is_cancelled: bool) {
     }
     let results = turn.finish(Stop::Natural).await;
     let expected = if is_cancelled { "cancelled" } else { "error" };
-    assert_eq!(results[0].status.as_str(), expected);
+    assert_eq!(results[0].status.name(), expected);
     run.close().await.unwrap();
 }
 

@@ -154,12 +154,12 @@ async fn a_question_survives_the_end_of_the_run() {
                 End::Cancel => {
                     turn.cancel();
                     let results = turn.finish(Stop::Natural).await;
-                    assert_eq!(results[0].status.as_str(), "unknown", "{end:?}");
-                    assert_eq!(results[1].status.as_str(), "cancelled", "{end:?}");
+                    assert_eq!(results[0].status.name(), "unknown", "{end:?}");
+                    assert_eq!(results[1].status.name(), "cancelled", "{end:?}");
                 }
                 End::TurnTimeout => {
                     let results = turn.finish(Stop::Natural).await;
-                    assert_eq!(results[0].status.as_str(), "unknown", "{end:?}");
+                    assert_eq!(results[0].status.name(), "unknown", "{end:?}");
                     let ended = results[0].times.ended;
                     assert_eq!(
                         ended.as_millis(),

@@ -199,7 +199,7 @@ async fn every_call_ends_once() {
             };
             let (results, ()) = tokio::join!(playing, cancelling);
             for result in &results {
-                *seen.entry(result.status.as_str()).or_default() += 1;
+                *seen.entry(result.status.name()).or_default() += 1;
                 assert!(ends.insert(result.call, result.status).is_none(), "{round}");
                 let has_error = result.error.is_some();
                 assert_eq!(

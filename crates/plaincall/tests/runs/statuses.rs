@@ -306,7 +306,7 @@ async fn a_run_whose_runtime_has_shut_down_returns_results() {
     assert!(
         results
             .iter()
-            .all(|result| result.status.as_str() == "unknown")
+            .all(|result| result.status.name() == "unknown")
     );
 }
 

@@ -162,7 +162,7 @@ impl ResultWriter {
 
     fn add(&mut self, result: &ResultMessage<'_>, number: usize, count: usize) {
         self.push(&format!("Result {number} of {count}:"));
-        let status = result.status.map_or("", Status::as_str);
+        let status = result.status.map_or("", Status::name);
         let mut separator = " ";
         for (label, word) in [
             ("tool", result.name.raw()),

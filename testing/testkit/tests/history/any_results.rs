@@ -83,7 +83,7 @@ fn sample() -> impl Strategy<Value = Sample> {
             Sample {
                 name,
                 id,
-                status: status.map_or("", Status::as_str).to_owned(),
+                status: status.map_or("", Status::name).to_owned(),
                 error,
                 note,
                 output,

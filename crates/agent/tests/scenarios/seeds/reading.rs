@@ -57,7 +57,7 @@ pub(super) fn check_reported(messages: &[Message], results: &[CallResult]) -> us
     assert!(reported.len() <= results.len(), "{reported:#?}");
     for (reported, result) in reported.iter().zip(results) {
         let reported = (plain(&reported.name), &*reported.id, &*reported.status);
-        let result = (plain(&result.name), &*result.id, result.status.as_str());
+        let result = (plain(&result.name), &*result.id, result.status.name());
         assert_eq!(reported, result, "{:#?}", &messages[1..]);
     }
     reported.len()
