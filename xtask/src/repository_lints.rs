@@ -18,23 +18,23 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 14_060),
-    ("cli", 21_002),
+    ("agent", 14_008),
+    ("cli", 20_980),
     ("config", 4_290),
-    ("gateway", 17_347),
-    ("grammar", 4_915),
-    ("http", 970),
+    ("gateway", 17_103),
+    ("grammar", 4_884),
+    ("http", 955),
     ("names", 632),
-    ("plaincall", 14_213),
+    ("plaincall", 14_092),
     ("plan", 2_550),
-    ("probe", 4_580),
-    ("prompt", 4_820),
+    ("probe", 4_567),
+    ("prompt", 4_809),
     ("reply", 8_827),
     ("report", 2_265),
     ("syntax", 7_345),
-    ("table", 1_065),
-    ("tool", 9_270),
-    ("wire", 4_661),
+    ("table", 1_050),
+    ("tool", 9_238),
+    ("wire", 4_627),
 ];
 
 /// The allowed dependencies of each crate.

@@ -140,7 +140,6 @@ impl Stream for AgentStream<'_> {
     }
 }
 
-/// A question, and the schema of its answer.
 type Question = (String, Option<AnswerSchema>);
 
 /// A running question: it asks the model, feeds the run and waits, as the agent loop decides.

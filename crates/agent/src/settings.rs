@@ -61,7 +61,6 @@ pub(crate) struct Subagent {
 
 /// Transforms a text of a tool, given the name of the tool.
 type Transform = dyn Fn(&str, String) -> String + Send + Sync;
-/// Observes an event.
 type Observe = dyn Fn(&RunEvent) + Send + Sync;
 
 impl Settings {

@@ -40,7 +40,6 @@ impl History {
         times.max().unwrap_or_default()
     }
 
-    /// Returns the events of the last turn.
     fn last_turn(&self) -> &[RunEvent] {
         let is_turn = |event: &RunEvent| matches!(event, RunEvent::Turn(_));
         let first = self.events.iter().rposition(is_turn);

@@ -71,7 +71,6 @@ impl Source {
         }
     }
 
-    /// Returns the secret.
     pub(crate) fn secret(&self) -> Result<Secret, Failure> {
         let secret = self.value("secret")?;
         if secret.len() < MIN_LENGTH {

@@ -41,7 +41,6 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Returns the message.
     pub(crate) fn message(&self) -> &str {
         match self {
             Self::Usage(message) | Self::Configuration(message) | Self::Runtime(message) => message,

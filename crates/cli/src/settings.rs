@@ -299,7 +299,6 @@ impl Configuration {
         Some(std::path::absolute(file).ok()?.parent()?.to_owned())
     }
 
-    /// Returns the directory of sessions.
     pub(crate) fn session_directory(&self) -> Result<&Path, Failure> {
         let missing =
             format!("no directory for sessions; set `{HOME}`, or `sessions` in the configuration");

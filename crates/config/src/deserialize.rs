@@ -18,7 +18,6 @@ const MOST_PASSES: usize = 50;
 /// The expected forms of the key `retry`.
 const RETRY: &str = "a number of attempts, such as 3, or a table, such as { attempts = 3, first_wait = \"500ms\", longest_wait = \"30s\" }";
 
-/// A message and its location.
 pub(crate) type LocatedMessage = (Location, String);
 
 /// The errors found so far.

@@ -343,7 +343,6 @@ fn joined<'t>(before: Option<Content<'t>>, after: Option<Content<'t>>) -> Option
     }
 }
 
-/// Creates a part of a content.
 pub(crate) fn text_part(text: Cow<'_, str>) -> ContentPart<'_> {
     ContentPart {
         kind: Some("text".into()),

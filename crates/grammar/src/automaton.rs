@@ -199,7 +199,6 @@ impl Automaton {
         !steps.any(|(characters, _)| characters.has('\n'))
     }
 
-    /// Returns whether it accepts a text.
     pub(crate) fn accepts(&self, text: &str) -> bool {
         let mut here = self.states.first();
         for character in text.chars() {

@@ -1,33 +1,41 @@
 //! Requests for a grammar that there is not.
 
-use std::fmt;
-
 use plaincall_syntax::DialectError;
 
 /// An error in the request for a grammar.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrammarError {
     /// The dialect is invalid, or detects the syntax.
-    Dialect(DialectError),
+    #[error("{0}")]
+    Dialect(#[from] DialectError),
     /// A marker cannot be excluded from other text.
+    #[error(
+        "the marker `{marker}` can be part of JSON or of the text around another marker, so a grammar cannot exclude it; use other markers"
+    )]
     Marker {
         /// The marker.
         marker: String,
     },
     /// A call is required, but there are no tools.
+    #[error("a call is required, but there are no tools")]
     NoTools,
     /// The chosen tool does not exist.
+    #[error("the chosen tool `{name}` does not exist")]
     UnknownTool {
         /// The name.
         name: String,
     },
     /// The tool has no call that the grammar can express.
+    #[error(
+        "no call of `{tool}` can be part of a grammar: its name or a required parameter contains a marker, or a required value has no text; use other markers, or leave the tool out"
+    )]
     NoCall {
         /// The name of the tool.
         tool: String,
     },
     /// The grammar is too large for engines.
+    #[error("{}", too_large(tool, pointer, keyword, *most))]
     TooLarge {
         /// The tool with the largest part.
         tool: String,
@@ -40,60 +48,24 @@ pub enum GrammarError {
     },
 }
 
-impl fmt::Display for GrammarError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Dialect(error) => error.fmt(formatter),
-            Self::Marker { marker } => write!(
-                formatter,
-                "the marker `{marker}` can be part of JSON or of the text around another marker, so a grammar cannot exclude it; use other markers"
-            ),
-            Self::NoTools => formatter.write_str("a call is required, but there are no tools"),
-            Self::UnknownTool { name } => {
-                write!(formatter, "the chosen tool `{name}` does not exist")
-            }
-            Self::NoCall { tool } => write!(
-                formatter,
-                "no call of `{tool}` can be part of a grammar: its name or a required parameter contains a marker, or a required value has no text; use other markers, or leave the tool out"
-            ),
-            Self::TooLarge {
-                tool,
-                most,
-                keyword: "",
-                ..
-            } => write!(
-                formatter,
-                "the grammar has more than {most} parts; the largest tool is `{tool}`: give its deep objects the schema {{\"type\": \"object\"}}, or offer fewer tools"
-            ),
-            Self::TooLarge {
-                tool,
-                pointer,
-                keyword,
-                most,
-            } => {
-                let looser = match *keyword {
-                    "properties" | "additionalProperties" => "{\"type\": \"object\"}",
-                    "prefixItems" | "items" => "{\"type\": \"array\"}",
-                    _ => "{}",
-                };
-                let at = if pointer.is_empty() {
-                    "the arguments"
-                } else {
-                    pointer
-                };
-                write!(
-                    formatter,
-                    "the grammar has more than {most} parts, or takes too many steps: `{keyword}` of `{at}` of the tool `{tool}` is too large; give it the schema {looser}, or offer fewer tools"
-                )
-            }
-        }
+/// States what to change about a tool that is too large.
+fn too_large(tool: &str, pointer: &str, keyword: &str, most: usize) -> String {
+    if keyword.is_empty() {
+        return format!(
+            "the grammar has more than {most} parts; the largest tool is `{tool}`: give its deep objects the schema {{\"type\": \"object\"}}, or offer fewer tools"
+        );
     }
-}
-
-impl std::error::Error for GrammarError {}
-
-impl From<DialectError> for GrammarError {
-    fn from(error: DialectError) -> Self {
-        Self::Dialect(error)
-    }
+    let looser = match keyword {
+        "properties" | "additionalProperties" => "{\"type\": \"object\"}",
+        "prefixItems" | "items" => "{\"type\": \"array\"}",
+        _ => "{}",
+    };
+    let at = if pointer.is_empty() {
+        "the arguments"
+    } else {
+        pointer
+    };
+    format!(
+        "the grammar has more than {most} parts, or takes too many steps: `{keyword}` of `{at}` of the tool `{tool}` is too large; give it the schema {looser}, or offer fewer tools"
+    )
 }

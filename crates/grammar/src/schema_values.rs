@@ -530,7 +530,6 @@ fn scalars(kinds: Kinds, alternative: &Alternative<'_>) -> Vec<Pattern> {
     literals.chain(numbers(kinds, alternative)).collect()
 }
 
-/// Returns the numbers of an alternative.
 fn numbers(kinds: Kinds, alternative: &Alternative<'_>) -> Option<Pattern> {
     let is_negative = !keywords::has_no_sign(alternative);
     if kinds.has(Kinds::FRACTION) {

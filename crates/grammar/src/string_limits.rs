@@ -101,7 +101,6 @@ impl<'s> SchemaValues<'_, 's> {
         text.limits.insert(limit);
     }
 
-    /// Reports the limits of the strings of an alternative.
     pub(crate) fn report_limits(&mut self, pointer: &str, alternative: &Alternative<'s>) {
         for keyword in keywords::limits(alternative) {
             self.report(pointer, keyword);

@@ -36,7 +36,6 @@ type Tcp = HttpConnector<BoxCloneSyncService<Name, Addresses, BoxError>>;
 type Stream = MaybeHttpsStream<MaybeHttpsStream<TokioIo<TcpStream>>>;
 pub(crate) type Connector = BoxCloneSyncService<Uri, Connection, BoxError>;
 
-/// Creates a connector.
 pub(crate) fn connector(
     settings: &HttpSettings,
     proxies: Option<Arc<Matcher>>,

@@ -20,7 +20,6 @@ use crate::json_prompt;
 use crate::task::{Call, Task, tasks};
 use crate::tool::definition;
 
-/// Bytes of a token.
 const TOKEN_BYTES: usize = 4;
 
 /// A reference model.

@@ -453,7 +453,6 @@ impl State {
         }
     }
 
-    /// Returns the item of an event with this text.
     #[inline]
     fn item<'c>(&self, kind: &EventKind<'_>, text: Cow<'c, str>) -> ReplyItem<'c> {
         match kind {

@@ -124,7 +124,6 @@ impl SimpleLine {
         })
     }
 
-    /// Returns the parts of a header.
     pub(crate) fn parts(&self) -> HeaderParts {
         let to = self.content;
         let [name_end, id_end] = self.colons;

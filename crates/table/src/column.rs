@@ -31,7 +31,6 @@ impl From<ColumnError> for ArrowError {
     }
 }
 
-/// Returns the column with this name.
 pub(crate) fn column<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef, ColumnError> {
     let found = batch.column_by_name(name);
     found.ok_or_else(|| ColumnError::missing(&batch.schema(), name))

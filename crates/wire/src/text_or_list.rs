@@ -109,7 +109,6 @@ macro_rules! text_or_list {
     };
 }
 
-/// A text or a list.
 type TextOrList<'a, T> = Result<Cow<'a, str>, Vec<T>>;
 
 /// Reads a text or a list. An error states that the field should be `expected`.

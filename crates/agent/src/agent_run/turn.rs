@@ -40,7 +40,6 @@ struct Reading {
     submitted: HashSet<u32>,
 }
 
-/// The turn to read.
 pub(super) enum NextTurn {
     /// A reply that has begun.
     Begun(Begun),

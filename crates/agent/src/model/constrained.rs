@@ -57,7 +57,6 @@ impl GrammarSupport {
         is_same.then(|| Arc::clone(&printed.fields))
     }
 
-    /// Returns the fields for a grammar.
     async fn fields(self: &Arc<Self>, engine: Engine, grammar: &Arc<Grammar>) -> Arc<Fields> {
         if let Some(known) = self.known_fields(engine, grammar) {
             return known;

@@ -111,7 +111,6 @@ pub(crate) fn mcp(options: &McpOptions) -> Outcome {
     result
 }
 
-/// Returns the directory of a file.
 fn parent_directory(file: &Path) -> Result<PathBuf, Failure> {
     let absolute = std::path::absolute(file);
     let parent_directory =

@@ -218,7 +218,6 @@ impl<'o> Parse<'o> {
         }
     }
 
-    /// Returns the reader of a document.
     fn reader(&self) -> Result<DocumentReader<Option<&ToolSet>>, Failure> {
         let (tools, check) = (self.tools.as_ref(), self.check.clone());
         let reader = DocumentReader::new(&self.dialect, tools, check, Limits::for_reading());

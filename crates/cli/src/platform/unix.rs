@@ -70,7 +70,6 @@ pub(crate) fn is_input_silent() -> bool {
     poll(&mut watched, Some(&second)) == Ok(0)
 }
 
-/// Returns standard output as a file.
 pub(crate) fn standard_output() -> io::Result<File> {
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }

@@ -65,7 +65,6 @@ pub(crate) const fn is_input_silent() -> bool {
     false
 }
 
-/// Returns standard output as a file.
 pub(crate) fn standard_output() -> io::Result<File> {
     Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
 }

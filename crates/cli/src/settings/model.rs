@@ -99,7 +99,6 @@ impl Configuration {
 }
 
 impl Chosen {
-    /// Creates a model from the options.
     pub(crate) fn from_options(url: &str, model: Option<&str>) -> Self {
         let entry = Model {
             url: Some(Address(url.to_owned())),

@@ -215,7 +215,6 @@ pub(crate) fn outcome(result: &CallResult) -> Line {
     line
 }
 
-/// Returns the word for a status.
 pub(crate) fn status_word(status: Status) -> &'static str {
     match status {
         Status::Error => "failed",

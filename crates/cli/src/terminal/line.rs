@@ -199,7 +199,6 @@ impl Line {
     }
 }
 
-/// Creates an indented line.
 pub(crate) fn indented(style: Style, text: &str) -> Line {
     let mut line = Line::of(Style::new(), "    ");
     line.push(style, text);

@@ -12,7 +12,6 @@ pub(crate) const CALL_NAME: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) const RUNNING: Style = AnsiColor::Blue.on_default().bold();
 pub(crate) const NOTICE: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Returns the style of a status.
 pub(crate) fn status(status: Status) -> Style {
     match status {
         Status::Ok => AnsiColor::Green.on_default(),

@@ -43,7 +43,6 @@ impl fmt::Debug for Prompter {
 }
 
 #[derive(Debug)]
-/// A question.
 pub(crate) struct Question {
     /// The id of the call, or empty for other questions.
     pub(crate) id: Arc<str>,

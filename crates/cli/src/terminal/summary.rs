@@ -227,7 +227,6 @@ pub(crate) fn block(text: &str, style: Style, layout: Layout, glyphs: &Glyphs) -
     rows.iter().map(|row| indent(INDENT, row)).collect()
 }
 
-/// Indents a line.
 pub(crate) fn indent(columns: usize, line: &Line) -> Line {
     let mut indented = Line::new();
     indented.pad_to(columns);

@@ -41,7 +41,6 @@ impl Scale {
         self.to.saturating_sub(self.from)
     }
 
-    /// Returns the column of a time.
     fn column(self, time: Duration) -> usize {
         self.edge(time).min(self.columns.saturating_sub(1))
     }

@@ -26,7 +26,6 @@ pub(crate) enum ReplyText {
     Nothing,
 }
 
-/// Options of a display.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DisplayOptions {
     pub(crate) glyphs: &'static Glyphs,

@@ -12,7 +12,6 @@ use crate::output::Output;
 use crate::platform::{StandardInput, is_input_silent, standard_input};
 use crate::status::{Failure, Outcome, Status, print_error, print_note, reason};
 
-/// The size of the read buffer.
 pub(crate) const BUFFER_SIZE: usize = 64 * 1024;
 
 /// An opened text.

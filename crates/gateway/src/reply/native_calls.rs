@@ -234,7 +234,6 @@ impl Reply {
         }
     }
 
-    /// Sends a piece of the call with this place.
     fn send_native_piece(&mut self, place: usize, piece: &ToolCall<'_>) {
         let Some(call) = self.native.calls.calls.get_mut(place) else {
             return;

@@ -228,7 +228,6 @@ impl Connection {
         &self.name
     }
 
-    /// Returns whether the keys of clients are forwarded to it.
     pub(super) fn forwards_client_keys(&self) -> bool {
         self.forwards_client_keys
     }

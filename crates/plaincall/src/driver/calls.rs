@@ -169,7 +169,6 @@ impl Driver {
     }
 }
 
-/// Returns the text of a panic.
 pub(crate) fn panic_text(error: JoinError) -> String {
     let Ok(payload) = error.try_into_panic() else {
         return "it was aborted".to_owned();

@@ -164,7 +164,6 @@ impl Drop for LockedFile {
     }
 }
 
-/// Opens and locks a file.
 fn locked(path: &Path, options: &OpenOptions) -> Result<File, LogError> {
     loop {
         let failed = |error| LogError::file(path, "opened", error);

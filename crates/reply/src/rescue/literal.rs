@@ -64,7 +64,6 @@ impl<'t> Literals<'t> {
         is_name.then(|| key.to_owned())
     }
 
-    /// Reads a value.
     pub(super) fn value(&mut self, depth: usize) -> Option<Value> {
         if self.begins_string() {
             return self.string().map(Value::String);
@@ -105,7 +104,6 @@ impl<'t> Literals<'t> {
         has_delimiter || text.starts_with(['"', '\''])
     }
 
-    /// Reads a string.
     fn string(&mut self) -> Option<String> {
         let text = self.0.trim_start();
         for delimiter in DELIMITERS {

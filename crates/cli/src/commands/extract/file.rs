@@ -20,7 +20,6 @@ use crate::text::input::BUFFER_SIZE;
 /// How often signals are looked for.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The output.
 pub(super) struct OutputFile {
     path: PathBuf,
     writer: BufWriter<Target>,

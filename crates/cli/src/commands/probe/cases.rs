@@ -122,7 +122,6 @@ fn read_cases(file: &Path, tools: &[ToolSpec]) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// The settings of a model for a setup.
 fn settings(setup: Setup, subject: &Subject) -> Model {
     let syntax = if setup.is_emoji {
         Syntax::Emoji

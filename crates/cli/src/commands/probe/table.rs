@@ -44,7 +44,6 @@ pub(super) fn cell(arm: &ArmReport, figure: Figure) -> String {
     figure(arm)
 }
 
-/// The cell of a task with an arm.
 pub(super) fn task_cell(arm: &ArmReport, task: &Task) -> String {
     let report = arm.tasks.iter().find(|report| report.task == task.name);
     report.map_or("-".to_owned(), |report| {

@@ -96,7 +96,6 @@ impl Beginning {
         })
     }
 
-    /// Resumes a run.
     pub(crate) fn resume(options: &RunOptions, path: &Path) -> Result<ResumedLog, Failure> {
         let name = path.display();
         let log = resume_log(path).map_err(|error| log_failure(path, &error))?;

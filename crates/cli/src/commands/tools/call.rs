@@ -149,7 +149,6 @@ fn arguments(options: &CallOptions) -> Result<SubmittedArguments, Failure> {
     pairs.collect::<Result<Vec<_>, _>>().map(Into::into)
 }
 
-/// Prints the result.
 fn print_result(result: &CallResult, color: Color) -> Outcome {
     let mut output = Output::new(color);
     if let Some(text) = &result.output {

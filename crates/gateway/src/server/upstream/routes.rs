@@ -54,7 +54,6 @@ impl Routes {
         Ok(routes)
     }
 
-    /// Returns the server of a model.
     pub(in crate::server) fn for_model(
         &self,
         model: &str,
