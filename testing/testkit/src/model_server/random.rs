@@ -334,7 +334,11 @@ fn stream(random: &mut Random, is_native: bool) -> Drawn {
     match random.below(10) {
         0 => {
             events.insert(at, b"data: [DONE]\n\n".to_vec());
-            verdict = Verdict::Complete;
+            // Without a choice before it, there is no answer.
+            verdict = match at {
+                0 => Verdict::Failed,
+                _ => Verdict::Complete,
+            };
         }
         1 | 2 => {
             events.insert(at, random.pick(GARBAGE).to_vec());
