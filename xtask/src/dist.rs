@@ -45,9 +45,9 @@ pub(crate) const COMPATIBILITY: &str = "manylinux2014";
 
 /// The shells, and the names of their completion scripts.
 const COMPLETIONS: &str = "bash:plaincall.bash zsh:_plaincall fish:plaincall.fish elvish:plaincall.elv powershell:_plaincall.ps1";
-/// The files and folders of the repository in the archive. The first example needs no other files.
-const INCLUDED: &str =
-    "README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT THIRD-PARTY-NOTICES examples/harbour";
+/// The files and folders of the repository in the archive. The commands of the README need no other files.
+const INCLUDED: &str = "README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT THIRD-PARTY-NOTICES examples/harbour \
+                        examples/gateway";
 pub(crate) const CHECKSUMS: &str = "SHA256SUMS";
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 

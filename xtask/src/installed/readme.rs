@@ -21,7 +21,7 @@ const SHOW: &str = "show run.log --html run.html";
 pub(crate) fn check_example(start: &[String], home: &Path) -> Result<(), String> {
     let version = output(started(start, home).arg("--version"))?;
     contains("--version", &version, &format!("plaincall {VERSION}"))?;
-    if !home.join("examples/harbour").exists() {
+    if !home.join("examples").exists() {
         copy(&root().join("examples"), home)?;
     }
     let readme = read(&root().join("README.md"))?;
