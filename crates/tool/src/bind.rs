@@ -3,6 +3,7 @@
 pub mod block;
 pub mod emoji;
 pub(crate) mod object;
+mod placeholder;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -185,6 +186,7 @@ impl Problems {
     ) {
         if !self.is_unrecoverable {
             self.missing(tool, syntax, header_span, arguments);
+            placeholder::report(tool, arguments, self);
             self.validated(tool, header_span, arguments);
         }
         let mut too_many = mem::take(&mut self.too_many);

@@ -58,11 +58,12 @@ fn body(draft: &mut Draft<'_, '_>, parameter: &Parameter, is_truncated: bool) ->
     let name = &parameter.name;
     let part = draft.part(name);
     let text = draft.written.get(&parameter.pointer());
+    let words = format!("{name}: {}", draft.allowed(name).in_words());
     let what = match (part, text) {
-        _ if is_truncated => ended_early(&format!("{name}: a string"), text.map_or(0, str::len)),
+        _ if is_truncated => ended_early(&words, text.map_or(0, str::len)),
         (None, _) => return String::new(),
         (Some(Part::Kept), Some(text)) => return draft.kept(name, text),
-        _ => placeholder(&format!("{name}: {}", draft.allowed(name).in_words())),
+        _ => placeholder(&words),
     };
     draft.replaced(name, what)
 }

@@ -19,6 +19,10 @@ pub(crate) fn example_of(message: &str) -> Option<&str> {
 pub(crate) fn filled(tool: &ToolSpec, call: &ToolCall, dialect: &Dialect) -> Result<(), String> {
     let result = match call.syntax {
         Syntax::Block => {
+            let mut texts = call.arguments.iter().map(|argument| argument.text);
+            if texts.any(is_placeholder) && bind(tool, call).is_ok() {
+                return Err("valid before its placeholders are filled".to_owned());
+            }
             let pairs: Vec<(String, String)> = call
                 .arguments
                 .iter()
@@ -33,6 +37,11 @@ pub(crate) fn filled(tool: &ToolSpec, call: &ToolCall, dialect: &Dialect) -> Res
             bind_arguments(tool, &arguments)
         }
         Syntax::Emoji => {
+            let line = call.raw_args.as_deref().unwrap_or_default();
+            let mut texts = line.split(' ').chain(call.body());
+            if texts.any(is_placeholder) && bind(tool, call).is_ok() {
+                return Err("valid before its placeholders are filled".to_owned());
+            }
             let (raw_args, body) = filled_emoji(tool, call);
             let text = render(
                 &Call::Emoji {
