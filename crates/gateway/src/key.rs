@@ -133,7 +133,12 @@ impl CallIds {
             } else {
                 word.insert_str(0, "call_");
             }
-            if self.take(&word) {
+            // A long id is unique without being kept; a reply may have a million calls.
+            let is_new = match self.is_short {
+                true => self.take(&word),
+                false => !self.taken.contains(&word),
+            };
+            if is_new {
                 return word;
             }
         }

@@ -335,10 +335,7 @@ fn stream(random: &mut Random, is_native: bool) -> Drawn {
         0 => {
             events.insert(at, b"data: [DONE]\n\n".to_vec());
             // Without a choice before it, there is no answer.
-            verdict = match at {
-                0 => Verdict::Failed,
-                _ => Verdict::Complete,
-            };
+            verdict = [Verdict::Failed, Verdict::Complete][usize::from(at > 0)];
         }
         1 | 2 => {
             events.insert(at, random.pick(GARBAGE).to_vec());
