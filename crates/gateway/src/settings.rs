@@ -62,7 +62,7 @@ const REPAIR_ROUNDS: u32 = 2;
 /// The field for the maximum number of tokens of a reply, which has a newer name too.
 const MAX_TOKENS: &str = "max_tokens";
 
-/// Limits for the list of tools in a prompt (`spec/gateway.md` 1). In names, `*` matches any characters.
+/// Limits for the list of tools in a prompt (`spec/gateway.md` 1, `spec/prompt.md` 3.2). In names, `*` matches any characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PromptBudget {

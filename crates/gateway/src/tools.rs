@@ -54,7 +54,7 @@ pub(crate) const BODY_KEY: &str = "x-plaincall-body";
 /// The field of a tool that the prompt does not list.
 pub(crate) const DEFER_LOADING: &str = "defer_loading";
 
-/// The maximum number of tools in a request (`spec/gateway.md` 1).
+/// The maximum number of tools in a request.
 const MAX_TOOLS: usize = 1024;
 /// The maximum length of their definitions, in bytes. Parsed definitions may take fifty times as much.
 const MAX_BYTES: usize = 4 << 20;

@@ -268,6 +268,7 @@ impl Tool {
     /// States that a call of the tool only waits for calls that it [submits](crate::Turn::submit_from), so it holds no slot
     /// (`spec/running.md`, "Slots"). An interrupted call starts again in a resumed run, with any effect; the tool must not
     /// submit calls again that have ended ([`Turn::submitted`](crate::Turn::submitted)).
+    #[doc(hidden)]
     pub fn delegates(mut self) -> Self {
         self.policy.delegates = true;
         self

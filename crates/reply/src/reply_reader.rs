@@ -279,6 +279,7 @@ impl<T: ToolLookup> ReplyReader<T> {
     }
 
     /// Returns the kind of content that continues, or `None` if only the parser knows what comes next.
+    #[doc(hidden)]
     pub fn open_content(&self) -> Option<OpenContent> {
         self.parser.as_ref().and_then(ByteParser::open_content)
     }

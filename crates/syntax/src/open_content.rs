@@ -77,6 +77,7 @@ impl ByteParser {
 
     /// Continues after `length` bytes of content ([`OpenContent::content_len`]), which the caller has turned into events.
     /// Does nothing while [`open_content`](Self::open_content) is `None`.
+    #[doc(hidden)]
     pub fn advance(&mut self, length: usize) {
         if self.open_content().is_some() {
             self.parser.begin_chunk(length);

@@ -63,8 +63,12 @@ pub(crate) struct AskOptions {
 
     /// Print the events of the run as JSON instead of the answer, one object per line.
     ///
-    /// The last line is the outcome: an object with `"event": "answer"`, `text`, `turns` and `usage`, or with `"event":
-    /// "failed"`, `kind` (a word such as `model`, `time` or `tokens`) and `message`.
+    /// The last line is the outcome: an object with `"event": "answer"`, `text`, `turns` and `usage` (`input`, `output`, and
+    /// `cached`, the part of `input` that the server had cached), or with `"event": "failed"`, `kind` and `message`. The kinds:
+    /// `model` (no reply, or it failed midway), `time`, `turns`, `calls`, `tokens`, `repairs`, `same_failure`, `same_result`
+    /// (limits), `length` (a truncated reply), `too_long` (the context window), `schema`, `empty` (empty replies), `ended` (for
+    /// an unknown reason), `cancelled`, `user` (could not be asked), `log` (cannot be written), `run`, `dialect`, `random`,
+    /// `settings` and `other`. Later versions may add kinds. A command that was killed or could not start writes no such line.
     #[arg(long, short)]
     json: bool,
 

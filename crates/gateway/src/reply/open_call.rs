@@ -5,6 +5,7 @@ use plaincall_syntax::Event;
 use plaincall_tool::{Arguments, Limits, ToolSpec};
 
 use crate::reply::holding_sink::HoldingSink;
+
 /// The handling of a call that the model is writing.
 #[derive(Debug)]
 pub(super) enum Opened {
