@@ -18,7 +18,7 @@ use crate::workspace::{at, command, new_folder, read, target, write};
 /// The folders of `PATH`. Cargo is in none of them; the tools of the example are.
 const PATH: &str = "/usr/bin:/bin";
 /// A program that uses the Python library.
-const LIBRARY: &str = "import plaincall as pc
+pub(crate) const LIBRARY: &str = "import plaincall as pc
 [call] = pc.parse('!!!GADGET_START:weather\\n!!!ARG:city\\nParis\\n!!!GADGET_END\\n').calls
 assert (call.name, call.arguments) == ('weather', {'city': 'Paris'})";
 /// The only model that the server offers.
