@@ -1,5 +1,5 @@
-//! The wheels for Arm Linux, and those of the command for macOS, cross-compiled with zig and checked as far as Linux on x86-64 can: their
-//! tags, what their programs link, and the oldest system. The command of Arm Linux also runs, under qemu.
+//! The wheels for Arm Linux and macOS, cross-compiled with zig and checked as far as Linux on x86-64 can: their tags, what their programs
+//! and libraries link, and the oldest system. Those of Arm Linux also run, under qemu. Builds without optimisation show all of this.
 //!
 //! The release workflow builds these files on their own systems. `docs/installing.md` states what is shown here.
 
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::dist::{COMPATIBILITY, OLDEST_MACOS, check_glibc, maturin};
-use crate::installed::check_example;
+use crate::installed::{LIBRARY, check_example};
 use crate::other_targets::is_installed;
 use crate::pool::Job;
-use crate::step::{output, report, skipped, step};
+use crate::step::{output, report, step};
 use crate::workspace::{command, entries, new_folder, no_problems, root, target, write};
 use crate::{python, tools};
 
@@ -32,13 +32,14 @@ const LINUX_TAG: &str = "manylinux2014_aarch64";
 const ARM_ELF: &str = "7f454c460201010000000000000000000300b700";
 
 const QEMU: &str = "qemu-aarch64";
-/// The C library of Arm Linux, where Debian's package installs it.
-const ARM_ROOT: &str = "/usr/aarch64-linux-gnu";
-const PACKAGES: &str = "qemu-user libc6-arm64-cross libgcc-s1-arm64-cross";
+/// Debian's packages of qemu, and of Python with the libraries that it needs, and its name of the processor.
+const EMULATOR: &str = "qemu-user";
+const PYTHON: &str = "python3";
+const ARM: &str = "arm64";
 
-/// The frameworks that the programs link. Their libraries belong to Apple, so the linker gets files that only name them.
+/// The frameworks that the command links. Their libraries belong to Apple, so the linker gets files that only name them.
 const FRAMEWORKS: [&str; 2] = ["CoreFoundation", "Security"];
-/// Every library that a program of macOS may need, besides [`FRAMEWORKS`].
+/// Every library that a program or library of macOS may need, besides [`FRAMEWORKS`].
 const MAC_LIBRARIES: [&str; 3] = [
     "/usr/lib/libSystem.B.dylib",
     "/usr/lib/libcharset.1.dylib",
@@ -57,7 +58,8 @@ files = zipfile.ZipFile(wheel)
 assert f'Tag: {tag}' in files.read(about).decode().splitlines(), files.read(about)
 [name] = [name for name in files.namelist() if name.endswith(content)]
 assert files.read(name).startswith(bytes.fromhex(magic)), name
-print(files.extract(name, folder))";
+files.extractall(folder)
+print(f'{folder}/{name}')";
 
 pub(crate) fn job() -> Job {
     Job::new("cross-builds", "Arm Linux and macOS", 400, test)
@@ -69,6 +71,7 @@ pub(crate) fn job() -> Job {
 fn test() -> Result<(), String> {
     let objdump = objdump()?;
     if is_installed(ARM_LINUX) {
+        let arm = Arm::new()?;
         let zig = ["--zig", "--compatibility", COMPATIBILITY];
         for (package, tag, content) in WHEELS {
             let tag = format!("{tag}-{LINUX_TAG}");
@@ -76,7 +79,9 @@ fn test() -> Result<(), String> {
             let program = wheel(build.args(zig), package, &tag, content, ARM_ELF)?;
             check_glibc(Command::new(&objdump).arg("--dynamic-syms").arg(&program))?;
             if package == "." {
-                check_under_qemu(&program)?;
+                arm.check_command(&program)?;
+            } else {
+                arm.check_library(program.ancestors().nth(2).unwrap_or(&program))?;
             }
         }
     }
@@ -85,13 +90,14 @@ fn test() -> Result<(), String> {
         if !is_installed(mac) {
             continue;
         }
-        let (package, tag, content) = WHEELS[0];
-        let mut build = maturin(mac)?;
-        build.arg("--zig").env("RUSTFLAGS", &frameworks);
-        build.env("MACOSX_DEPLOYMENT_TARGET", OLDEST_MACOS);
-        let tag = format!("{tag}-{system}");
-        let program = wheel(&mut build, package, &tag, content, magic)?;
-        check_mac(&objdump, &program)?;
+        for (package, tag, content) in WHEELS {
+            let mut build = maturin(mac)?;
+            build.arg("--zig").env("RUSTFLAGS", &frameworks);
+            build.env("MACOSX_DEPLOYMENT_TARGET", OLDEST_MACOS);
+            let tag = format!("{tag}-{system}");
+            let program = wheel(&mut build, package, &tag, content, magic)?;
+            check_mac(&objdump, &program)?;
+        }
     }
     Ok(())
 }
@@ -127,19 +133,38 @@ pub(crate) fn wheel(
     Ok(PathBuf::from(program.trim()))
 }
 
-/// Runs the first example. Its tools are programs of this machine.
-fn check_under_qemu(program: &Path) -> Result<(), String> {
-    let is_ready = || tools::of_system(QEMU).is_some() && Path::new(ARM_ROOT).exists();
-    if !is_ready() {
-        let _ = tools::install(PACKAGES);
+/// A folder with a Python of Arm Linux, and the words that run its programs.
+struct Arm {
+    system: PathBuf,
+    start: Vec<String>,
+}
+
+impl Arm {
+    fn new() -> Result<Self, String> {
+        if tools::of_system(QEMU).is_none() {
+            tools::install(EMULATOR)?;
+        }
+        let system = tools::debian_system(ARM, PYTHON)?;
+        let start = [QEMU, "-L", &system.display().to_string()].map(str::to_owned);
+        let start = start.into();
+        Ok(Self { system, start })
     }
-    if !is_ready() {
-        return skipped("Arm Linux", "apt-get cannot install qemu");
+
+    /// Runs the first example. Its tools are programs of this machine.
+    fn check_command(&self, program: &Path) -> Result<(), String> {
+        step("executable", command("chmod +x").arg(program))?;
+        let start = [&self.start[..], &[program.display().to_string()]].concat();
+        check_example(&start, &new_folder(&target().join("cross-builds/home"))?)
     }
-    step("executable", command("chmod +x").arg(program))?;
-    let program = program.display().to_string();
-    let start = [QEMU, "-L", ARM_ROOT, &program].map(str::to_owned);
-    check_example(&start, &new_folder(&target().join("cross-builds/home"))?)
+
+    /// Parses a reply with the library in this folder.
+    fn check_library(&self, folder: &Path) -> Result<(), String> {
+        let mut python = Command::new(QEMU);
+        python.args(&self.start[1..]);
+        python.arg(self.system.join("usr/bin").join(PYTHON));
+        python.args(["-B", "-c", LIBRARY]).env("PYTHONPATH", folder);
+        step("the library under qemu", &mut python)
+    }
 }
 
 /// Writes files that name the frameworks, and returns the flags to link with them. The system finds the symbols when it starts a program.
@@ -159,7 +184,7 @@ fn frameworks() -> Result<String, String> {
     ))
 }
 
-/// Checks that the command needs only what every macOS has, from the oldest version on. Whether the frameworks have what it
+/// Checks that a program or library needs only what every macOS has, from the oldest version on. Whether the frameworks have what it
 /// calls shows only there.
 fn check_mac(objdump: &Path, program: &Path) -> Result<(), String> {
     let mut show = Command::new(objdump);
@@ -176,7 +201,8 @@ fn check_mac(objdump: &Path, program: &Path) -> Result<(), String> {
     }
     let used = shown.lines().filter_map(|line| {
         let (library, _) = line.split_once(" (compatibility version")?;
-        Some(library.trim())
+        // The first one is the name of a library itself.
+        Some(library.trim()).filter(|library| !library.starts_with("@rpath/"))
     });
     let used: Vec<&str> = used.collect();
     if !used.contains(&MAC_LIBRARIES[0]) {

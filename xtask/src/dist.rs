@@ -33,7 +33,7 @@ const PLATFORM: Option<&str> = if cfg!(all(target_os = "linux", target_arch = "x
 const IS_LINUX: bool = cfg!(target_os = "linux");
 /// GNU tar, and a program that prints checksums.
 const TAR: &str = if IS_LINUX { "tar" } else { "gtar" };
-const SHA256: &str = if IS_LINUX {
+pub(crate) const SHA256: &str = if IS_LINUX {
     "sha256sum"
 } else {
     "shasum --algorithm 256"

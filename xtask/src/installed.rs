@@ -9,7 +9,7 @@ use std::time::Instant;
 use readme::check_commands;
 pub(crate) use readme::check_example;
 
-use crate::dist::{CHECKSUMS, Packages, RELEASE, packages};
+use crate::dist::{CHECKSUMS, Packages, RELEASE, SHA256, packages};
 use crate::pool::Job;
 use crate::python;
 use crate::step::{Server, output, report, skipped, step};
@@ -18,7 +18,7 @@ use crate::workspace::{at, command, new_folder, read, target, write};
 /// The folders of `PATH`. Cargo is in none of them; the tools of the example are.
 const PATH: &str = "/usr/bin:/bin";
 /// A program that uses the Python library.
-const LIBRARY: &str = "import plaincall as pc
+pub(crate) const LIBRARY: &str = "import plaincall as pc
 [call] = pc.parse('!!!GADGET_START:weather\\n!!!ARG:city\\nParis\\n!!!GADGET_END\\n').calls
 assert (call.name, call.arguments) == ('weather', {'city': 'Paris'})";
 /// The only model that the server offers.
@@ -42,8 +42,9 @@ fn test() -> Result<(), String> {
     let Some(packages) = packages() else {
         return skipped("installed", "it needs x86-64 Linux");
     };
-    let mut check = command("sha256sum --check --strict");
-    check.arg(CHECKSUMS).current_dir(&packages.folder);
+    let mut check = command(SHA256);
+    check.args(["--check", "--strict", CHECKSUMS]);
+    check.current_dir(&packages.folder);
     step("checksums", &mut check)?;
     let installed = target().join("installed");
     for (name, install) in WAYS {

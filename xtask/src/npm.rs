@@ -41,12 +41,13 @@ pub(crate) fn jobs() -> Vec<Job> {
 /// The work of a job in the folder of the package.
 type Work = fn(&Path) -> Result<(), String>;
 
-/// Returns a job in the folder of the package, which does nothing if the compiler has no WebAssembly.
-fn job(group: &'static str, name: &str, seconds: u32, work: Work) -> Job {
+/// Returns a job in the folder of the package, which is skipped if the compiler has no WebAssembly.
+fn job(group: &'static str, name: &'static str, seconds: u32, work: Work) -> Job {
     Job::new(group, name, seconds, move || {
-        let is_built = wasm::module(MODULES[0]).is_some();
-        let folder = node::packages().with_file_name(SOURCE);
-        if is_built { work(&folder) } else { Ok(()) }
+        if wasm::module(MODULES[0]).is_none() {
+            return skipped(name, "the compiler has no WebAssembly");
+        }
+        work(&node::packages().with_file_name(SOURCE))
     })
 }
 
@@ -138,6 +139,9 @@ fn newest_clients(folder: &Path) -> Result<(), String> {
 /// Tests the packed package with published bundlers and edge runtimes, and with linters of packages.
 fn bundlers(folder: &Path) -> Result<(), String> {
     let name = "bundlers";
+    if browser::found().is_none() {
+        return skipped(name, "Chromium is not installed");
+    }
     let programs = folder.join(name);
     let source = root().join(SOURCE).join(name);
     node::install("install", &source, "bundlers.test.mjs", &programs)?;

@@ -5,7 +5,7 @@
 //! Windows, and the agent's feature that needs Unix reports so. [`windows`](crate::windows) builds the command, which needs a C compiler.
 
 use crate::pool::Job;
-use crate::step::{output, report, skipped, step, succeeds};
+use crate::step::{output, skipped, step, succeeds};
 use crate::workspace::{cargo, command, root, target};
 
 /// The `rust-version` of the pure crates.
@@ -74,12 +74,12 @@ fn check_message(feature: &str) -> Result<(), String> {
     Err(format!("{WINDOWS}: `{message}` is missing in:\n{errors}"))
 }
 
-/// Installs a target. Prints the reason and returns `false` if `rustup` cannot do that.
+/// Installs a target. Reports the reason and returns `false` if `rustup` cannot do that.
 pub(crate) fn is_installed(target: &str) -> bool {
     let mut rustup = command("rustup target add");
     let added = output(rustup.arg(target).current_dir(root()));
     let Err(reason) = added else { return true };
     let reason = reason.trim().lines().last().unwrap_or_default();
-    report!("== {target}: SKIPPED, rustup cannot install it: {reason}");
+    let _ = skipped(target, &format!("rustup cannot install it: {reason}"));
     false
 }

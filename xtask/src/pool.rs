@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::step::logged;
+use crate::step::{SKIPPED, logged};
 use crate::workspace::{new_folder, no_problems, target};
 
 /// The work of a job. It may return further jobs of its group.
@@ -35,12 +35,21 @@ pub(crate) struct Job {
     is_only_needed: bool,
     /// Its log is shown although it passes, for figures.
     pub(crate) shows_log: bool,
+    /// Its end if it skips something.
+    pub(crate) skipping: Skipping,
     /// The least number of tests that its log states: a filter that matches nothing is an error.
     least_tests: u64,
     /// `None` if it has begun.
     work: Option<Work>,
     /// `None` if it has not ended.
     outcome: Option<Outcome>,
+}
+
+/// The end of a job that skips something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Skipping {
+    Passes,
+    Fails,
 }
 
 /// The end of a job: why it failed, its seconds, those of its processes, the number of its tests, and its log.
@@ -75,6 +84,7 @@ impl Job {
             compiles: false,
             is_only_needed: false,
             shows_log: false,
+            skipping: Skipping::Passes,
             least_tests: 0,
             work: Some(Box::new(work)),
             outcome: None,
@@ -140,7 +150,7 @@ pub(crate) fn selected(mut jobs: Vec<Job>, groups: &[&str]) -> Result<Vec<Job>, 
 }
 
 /// Does the work of a job, with a log in this file. Returns its end, and the further jobs that it returned.
-fn perform(path: &Path, work: Work, least_tests: u64) -> (Outcome, Vec<Job>) {
+fn perform(path: &Path, work: Work, least_tests: u64, skipping: Skipping) -> (Outcome, Vec<Job>) {
     let begun = Instant::now();
     // A panic of a job must not leave the others waiting for it.
     let (result, processor) = logged(path, || catch_unwind(AssertUnwindSafe(work)));
@@ -151,7 +161,13 @@ fn perform(path: &Path, work: Work, least_tests: u64) -> (Outcome, Vec<Job>) {
         Ok(more) => (more, None),
         Err(error) => (Vec::new(), Some(error)),
     };
-    if error.is_none() && tests < least_tests && !text.contains("SKIPPED") {
+    let skipped = text.lines().find(|line| is_skipped(line));
+    if error.is_none()
+        && skipping == Skipping::Fails
+        && let Some(skipped) = skipped
+    {
+        error = Some(format!("a nightly job skips nothing: {skipped}"));
+    } else if error.is_none() && tests < least_tests && skipped.is_none() {
         error = Some(format!("{tests} tests passed, not {least_tests} or more"));
     }
     let outcome = Outcome {
@@ -162,6 +178,11 @@ fn perform(path: &Path, work: Work, least_tests: u64) -> (Outcome, Vec<Job>) {
         text,
     };
     (outcome, more)
+}
+
+/// Returns whether a line of a log reports that something was skipped.
+fn is_skipped(line: &str) -> bool {
+    line.starts_with("== ") && line.contains(SKIPPED)
 }
 
 #[derive(Default)]
@@ -223,7 +244,7 @@ impl State {
     fn end(&mut self, place: usize, outcome: Outcome, more: Vec<Job>) {
         let job = &mut self.jobs[place];
         let (group, name, seconds) = (job.group, &job.name, outcome.seconds);
-        let is_shown = |line: &&str| job.shows_log || line.contains("SKIPPED");
+        let is_shown = |line: &&str| job.shows_log || is_skipped(line);
         match &outcome.error {
             None => {
                 let shown = outcome.text.lines().filter(is_shown);
@@ -322,8 +343,9 @@ fn run_all(jobs: Vec<Job>, limit: Duration, begun: Instant, logs: &Path) -> Stat
     while !state.has_ended() {
         if let Some((place, work)) = state.next(gigabytes, most) {
             let job = &state.jobs[place];
-            let (sender, path, least) = (sender.clone(), log(logs, &job.name), job.least_tests);
-            std::thread::spawn(move || sender.send((place, perform(&path, work, least))));
+            let (sender, path) = (sender.clone(), log(logs, &job.name));
+            let (least, complete) = (job.least_tests, job.skipping);
+            std::thread::spawn(move || sender.send((place, perform(&path, work, least, complete))));
         } else if !state.has_ended() {
             match ended.recv_timeout(limit.saturating_sub(begun.elapsed())) {
                 Ok((place, (outcome, more))) => state.end(place, outcome, more),
@@ -387,6 +409,7 @@ fn tests(log: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::step::skipped;
 
     fn job(group: &'static str, name: &str, seconds: u32) -> Job {
         Job::new(group, name, seconds, || Ok(()))
@@ -458,20 +481,27 @@ mod tests {
     #[test]
     fn failures_and_panics_reach_the_result_and_the_others_run() {
         let more = || Ok(vec![job("b", "more", 1)]);
+        let skips = |name, skipping| Job {
+            skipping,
+            ..Job::new("a", name, 1, || skipped("it", "no network")).least_tests(1)
+        };
         let jobs = vec![
             Job::new("a", "fails", 1, || Err("no".to_owned())),
             Job::new("a", "panics", 1, || panic!("at the disco")),
             job("a", "no tests", 1).least_tests(1),
             job("a", "after", 1).needs(&["fails"]),
+            skips("skips", Skipping::Passes),
+            skips("skips at night", Skipping::Fails),
             Job::with_more("b", "first", 1, more),
         ];
         let logs = new_folder(&target().join("tmp/pool")).unwrap();
         let mut state = run_all(jobs, Duration::MAX, Instant::now(), &logs);
         state.table.sort_unstable();
         let passed = state.names(|job| job.has_passed() == Some(true));
-        assert_eq!(passed, ["first", "more"]);
+        assert_eq!(passed, ["skips", "first", "more"]);
         let failed = state.names(|job| job.has_passed() == Some(false));
-        assert_eq!(failed, ["fails", "panics", "no tests", "after"]);
+        let expected = ["fails", "panics", "no tests", "after", "skips at night"];
+        assert_eq!(failed, expected);
         assert!(state.table[0].ends_with("FAILED"), "{:?}", state.table);
         assert!(state.table[1].ends_with("passed"), "{:?}", state.table);
     }

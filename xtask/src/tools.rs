@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::python;
 use crate::step::{report, step, succeeds};
-use crate::workspace::{at, cargo, command, root, target};
+use crate::workspace::{at, cargo, command, new_folder, root, target, write};
 
 const UNPACK: &str = "for file in *.deb; do dpkg-deb --extract \"$file\" .; rm \"$file\"; done";
 
@@ -72,6 +72,40 @@ pub(crate) fn of_debian(package: &str, name: &str) -> Option<PathBuf> {
         step(&format!("unpacking of {package}"), &mut unpack).ok()?;
     }
     unpacked()
+}
+
+/// Unpacks a package of Debian for another processor, with all that it needs, and returns the folder. The packages of this system, and
+/// the lists of them, remain as they are.
+pub(crate) fn debian_system(processor: &str, package: &str) -> Result<PathBuf, String> {
+    let folder = new_folder(&target().join("debian").join(processor))?;
+    let system = folder.join("system");
+    let status = folder.join("status");
+    write(&status, "")?;
+    for partial in ["lists/partial", "system/partial"].map(|below| folder.join(below)) {
+        fs::create_dir_all(&partial).map_err(at(&partial))?;
+    }
+    let options = [
+        format!("APT::Architecture={processor}"),
+        format!("APT::Architectures={processor}"),
+        format!("Dir::State::status={}", status.display()),
+        format!("Dir::State::lists={}", folder.join("lists").display()),
+        format!("Dir::Cache={}", folder.display()),
+        format!("Dir::Cache::archives={}", system.display()),
+    ];
+    let apt = |words: &str| {
+        let mut apt = command(&format!("apt-get --quiet --yes {words}"));
+        step(
+            words,
+            apt.args(options.iter().flat_map(|option| ["-o", option])),
+        )
+    };
+    apt("update")?;
+    apt(&format!(
+        "install --download-only --no-install-recommends {package}"
+    ))?;
+    let mut unpack = command("sh -ec");
+    step("unpacking", unpack.arg(UNPACK).current_dir(&system))?;
+    Ok(system)
 }
 
 /// Installs packages of Debian into the system, which needs root.

@@ -2,7 +2,7 @@
 //!
 //! It needs mingw's compiler and Wine, which root installs from Debian's packages. `docs/installing.md` states what Wine does not show.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -27,13 +27,21 @@ const RUN: &str = "run examples/harbour/reply.txt --tools examples/harbour/windo
 /// The reply of calls of `xtask/windows/tools.toml`.
 const REPLY: &str = "reply.txt";
 const RUN_TOOLS: &str = "run reply.txt --tools tools.toml --yes";
-/// The time after which a process that was not ended has written its file.
-const LATER: Duration = Duration::from_secs(3);
+/// The time in which a tool has started its process, and that after which a process that was not ended has written its file.
+const SOON: Duration = Duration::from_secs(2);
+const LATER: Duration = Duration::from_secs(5);
+/// The file and the input of a conversation, and what it prints.
+const ANSWERS: &str = "\"It is warm.\"\n\"It is cold.\"\n";
+const CHAT: &str = "chat --model replay:answers.jsonl";
+const ASKED: &str = "First?\nSecond?\n";
+const ANSWERED: &str = "It is warm.\nIt is cold.\n";
+/// A page with the place for the input of `inspect`.
+const PAGE: &str = "<script type=\"application/json\" id=\"given\">null</script>";
 /// The longest line in a terminal of 80 columns.
 const COLUMNS: usize = 80;
 
 /// The output of commands. An argument has no blanks; `status` is the exit status.
-const PRINTED: [(&str, i32, &[&str]); 14] = [
+const PRINTED: [(&str, i32, &[&str]); 16] = [
     ("--version", 0, &["plaincall 0."]),
     (
         "run examples/harbour/reply.txt --tools examples/harbour/windows.toml --log run.log",
@@ -55,6 +63,16 @@ const PRINTED: [(&str, i32, &[&str]); 14] = [
         "check examples/harbour/reply.txt",
         0,
         &["10 calls, no errors"],
+    ),
+    (
+        "inspect examples/harbour/reply.txt --page page.html --html -",
+        0,
+        &["<script type", "\"text\":\"Good morning."],
+    ),
+    (
+        "inspect --page page.html",
+        0,
+        &[r"AppData\Local\plaincall\inspector.html"],
     ),
     ("models", 0, &[]),
     ("probe reference:block --quick", 0, &["block"]),
@@ -115,6 +133,7 @@ fn test() -> Result<(), String> {
     windows.check_processes()?;
     windows.check_interrupts()?;
     windows.check_terminal()?;
+    windows.check_chat()?;
     clients::with_openai(&|| windows.program())?;
     for (package, tag, content) in WHEELS {
         wheel(&mut maturin(WINDOWS)?, package, tag, content, PROGRAM)?;
@@ -136,6 +155,8 @@ impl Windows {
         copy(&target().join(WINDOWS).join("debug/plaincall.exe"), &folder)?;
         copy(&root().join("examples"), &folder)?;
         copy(&root().join("xtask/windows/tools.toml"), &folder)?;
+        write(&folder.join("answers.jsonl"), ANSWERS)?;
+        write(&folder.join("page.html"), PAGE)?;
         let harbour = folder.join(HARBOUR);
         let mut rustc = command("rustc --edition=2024 -o harbour.exe harbour.rs --target");
         step("tools", rustc.arg(WINDOWS).current_dir(&harbour))?;
@@ -159,8 +180,9 @@ impl Windows {
     fn configure(&self, command: &mut Command) {
         command.current_dir(&self.folder).stdin(Stdio::null());
         command.env("WINEPREFIX", self.folder.join("wine"));
-        // No messages of Wine, and no colours: its console does not interpret escape sequences.
+        // No messages of Wine, no colours, because its console does not interpret escape sequences, and no browser.
         command.envs([("WINEDEBUG", "-all"), ("NO_COLOR", "1"), ("TERM", "dumb")]);
+        command.env("BROWSER", "none");
     }
 
     /// Returns the exit status and what was printed.
@@ -205,11 +227,16 @@ impl Windows {
 
     /// A tool that is stopped, or that exits, ends with the processes that it has started.
     fn check_processes(&self) -> Result<(), String> {
-        self.call(&[("whole", "Whole"), ("late", "Late"), ("left", "Left")])?;
+        self.call(&[
+            ("whole", "Whole"),
+            ("late", "Late"),
+            ("left", "Left"),
+            ("long", "0"),
+        ])?;
         let (status, text) = self.printed(RUN_TOOLS)?;
         sleep(LATER);
         let written = ["Whole", "Late", "Left"].map(|ship| self.has_written(ship));
-        let is_reported = text.contains("timed out after 500 ms");
+        let is_reported = text.contains("timed out after 2 s");
         if status == Some(1) && is_reported && written == [true, false, false] {
             return Ok(());
         }
@@ -221,13 +248,14 @@ impl Windows {
     /// The tools end with the command, whether Ctrl-C or the system ends it.
     fn check_interrupts(&self) -> Result<(), String> {
         for (signal, status) in [("INT", Some(130)), ("KILL", None)] {
-            self.call(&[("whole", signal)])?;
+            self.call(&[("slow", "Slow")])?;
             let mut running = self.until_started()?;
+            sleep(SOON);
             let id = running.id().to_string();
             run(command(&format!("kill -{signal}")).arg(id), false)?;
             let ended = running.wait().map_err(at(Path::new(WINE)))?;
             sleep(LATER);
-            if ended.code() != status || self.has_written(signal) {
+            if ended.code() != status || self.has_written("Slow") {
                 return Err(format!("after SIG{signal}: {ended}, or its tool still ran"));
             }
             report!("== after SIG{signal}: {ended}");
@@ -253,14 +281,20 @@ impl Windows {
         Err("the tool was not started".to_owned())
     }
 
-    /// Lines fit into a terminal of 80 columns, and are wrapped between words.
-    fn check_terminal(&self) -> Result<(), String> {
-        let command_line = format!("stty columns {COLUMNS} rows 24; exec wine plaincall.exe {RUN}");
-        let mut script = command("script --quiet --return --command");
+    /// Returns the command in a terminal of 80 columns.
+    fn in_terminal(&self, arguments: &str) -> Command {
+        let command_line =
+            format!("stty columns {COLUMNS} rows 24; exec wine plaincall.exe {arguments}");
+        let mut script = command("timeout 60 script --quiet --return --command");
         script.arg(command_line).arg("/dev/null");
         self.configure(&mut script);
+        script
+    }
+
+    /// Lines fit into a terminal, and are wrapped between words.
+    fn check_terminal(&self) -> Result<(), String> {
         report!("== a terminal");
-        let text = run(&mut script, true)?.stdout;
+        let text = run(&mut self.in_terminal(RUN), true)?.stdout;
         let text = without_escapes(&String::from_utf8_lossy(&text));
         let words = [
             "started before the reply was complete - sequential\n",
@@ -273,6 +307,48 @@ impl Windows {
         Err(format!(
             "in {COLUMNS} columns, {longest:?} were used:\n{text}"
         ))
+    }
+
+    /// In a pipe, only answers are printed. In a terminal, each question is typed after a prompt, and Ctrl-D ends the conversation.
+    fn check_chat(&self) -> Result<(), String> {
+        report!("== a conversation");
+        let failed = |error| format!("chat: {error}");
+        let start = |command: &mut Command| {
+            let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut chat = piped.spawn().map_err(failed)?;
+            let stdin = chat.stdin.take().ok_or("chat has no input")?;
+            Ok::<_, String>((chat, stdin))
+        };
+        let (chat, mut stdin) = start(self.program().args(CHAT.split(' ')))?;
+        stdin.write_all(ASKED.as_bytes()).map_err(failed)?;
+        drop(stdin);
+        let answers = chat.wait_with_output().map_err(failed)?;
+        if !answers.status.success() || answers.stdout != ANSWERED.as_bytes() {
+            return Err(format!("in a pipe, chat printed {answers:?}"));
+        }
+        let (mut chat, mut stdin) = start(self.in_terminal(CHAT).env_remove("TERM"))?;
+        let mut stdout = chat.stdout.take().ok_or("chat has no output")?;
+        let mut text = String::new();
+        for typed in ASKED.lines().chain(["\u{4}"]) {
+            let before = text.len();
+            while !text[before..].contains('>') {
+                let mut bytes = [0; 256];
+                let count = stdout.read(&mut bytes).map_err(failed)?;
+                if count == 0 {
+                    return Err(format!("in a terminal, chat ended:\n{text}"));
+                }
+                text.push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+            // It reads keys soon after it has shown a prompt.
+            sleep(SOON);
+            write!(stdin, "{typed}\r").map_err(failed)?;
+        }
+        let status = chat.wait().map_err(failed)?;
+        let is_shown = |answer| without_escapes(&text).contains(answer);
+        if status.success() && ANSWERED.lines().all(is_shown) {
+            return Ok(());
+        }
+        Err(format!("in a terminal, chat ended with {status}:\n{text}"))
     }
 }
 

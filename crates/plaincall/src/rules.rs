@@ -41,7 +41,7 @@ use values::Values;
 /// possibly does not decide: later rules may still deny; if they allow or do not match, the gate is asked.
 ///
 /// Rules compare text. They do not access the file system, and know neither symbolic links nor the base directory of a
-/// relative path. A list of allowed values is therefore safer than a list of denied ones.
+/// relative path. On Windows and macOS, possible matches ignore case. A list of allowed values is safer than a list of denied ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rules {

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use super::pattern::Pattern;
 
+const WINDOWS: &str = "windows";
+
 /// The certainty of a match, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
@@ -19,10 +21,17 @@ pub(super) enum Fit {
 }
 
 pub(super) fn fit(pattern: &Pattern, text: &str) -> Fit {
+    fit_on(std::env::consts::OS, pattern, text)
+}
+
+/// Matches on a system, which may take several names for one file.
+fn fit_on(system: &str, pattern: &Pattern, text: &str) -> Fit {
     let matches = pattern.matches(text);
-    if matches && !(pattern.has_wildcard() && is_doubtful(text)) {
+    let may_lead_elsewhere =
+        || is_doubtful(text) || system == WINDOWS && is_doubtful(&on_windows(text));
+    if matches && !(pattern.has_wildcard() && may_lead_elsewhere()) {
         Fit::Yes
-    } else if matches || matches_otherwise(pattern, text) {
+    } else if matches || matches_otherwise(system, pattern, text) {
         Fit::Perhaps
     } else {
         Fit::No
@@ -67,11 +76,60 @@ fn decoded(text: &str) -> String {
 }
 
 /// Returns whether the pattern matches another interpretation of the text.
-fn matches_otherwise(pattern: &Pattern, text: &str) -> bool {
-    let plain_pattern = without_empty_segments(pattern);
-    interpretations(text)
-        .iter()
-        .any(|text| pattern.matches(text) || matches_as_path(&plain_pattern, text))
+fn matches_otherwise(system: &str, pattern: &Pattern, text: &str) -> bool {
+    let mut patterns = vec![Cow::Borrowed(pattern.as_str())];
+    let mut texts = interpretations(text);
+    if system == WINDOWS {
+        patterns.push(without_drive(pattern.as_str()).into());
+        let others: Vec<String> = texts.iter().map(|text| on_windows(text)).collect();
+        texts.extend(others.into_iter().map(Cow::Owned));
+    }
+    patterns.iter().any(|pattern| {
+        let pattern = Pattern::new(in_one_case(system, pattern));
+        let plain_pattern = without_empty_segments(&pattern);
+        let mut texts = texts.iter().map(|text| in_one_case(system, text));
+        texts.any(|text| pattern.matches(&text) || matches_as_path(&plain_pattern, &text))
+    })
+}
+
+/// Returns a text in capitals, each for one letter, if the system ignores the case of names.
+fn in_one_case<'t>(system: &str, text: &'t str) -> Cow<'t, str> {
+    if !matches!(system, WINDOWS | "macos") {
+        return text.into();
+    }
+    let capital = |letter: char| {
+        let mut capitals = letter.to_uppercase();
+        capitals.next().filter(|_| capitals.len() == 0)
+    };
+    let letters = text.chars();
+    letters
+        .map(|letter| capital(letter).unwrap_or(letter))
+        .collect()
+}
+
+/// Returns a path with slashes and without its drive. From the current directory of a drive it may lead anywhere.
+fn without_drive(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    let devices = ["//?/", "//./"];
+    let on_device = devices.iter().find_map(|device| path.strip_prefix(device));
+    let path = on_device.unwrap_or(&path);
+    match (path.as_bytes(), path.get(2..)) {
+        ([letter, b':', b'/', ..], Some(path)) if letter.is_ascii_alphabetic() => path.to_owned(),
+        ([letter, b':', ..], Some(path)) if letter.is_ascii_alphabetic() => format!("../{path}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// Returns a path as Windows reads it: also without streams, and without dots and spaces at the ends of names.
+fn on_windows(path: &str) -> String {
+    let path = without_drive(path);
+    let names = path.split('/').map(|name| {
+        let name = name.split(':').next().unwrap_or_default();
+        let short = name.trim_end_matches(['.', ' ']);
+        let is_parent = short.is_empty() && name.starts_with("..");
+        if is_parent { ".." } else { short }
+    });
+    names.collect::<Vec<&str>>().join("/")
 }
 
 /// How many times a text is percent-decoded.
@@ -162,4 +220,64 @@ fn without_empty_segments(pattern: &Pattern) -> Pattern {
         .filter(|segment| !matches!(*segment, "" | "."))
         .collect();
     Pattern::new(format!("{root}{}", segments.join("/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_know_the_names_that_a_system_takes_for_one() {
+        use Fit::{No, Perhaps, Yes};
+        let table = [
+            ("linux", "**.key", Perhaps, "./a.key"),
+            ("linux", "**.key", No, "A.KEY a.key. a.key::$DATA"),
+            ("linux", "/etc/**", No, "/ETC/passwd"),
+            ("macos", "**.key", Perhaps, "A.KEY ./a.Key"),
+            ("macos", "**.key", No, "a.key. a.key::$DATA a.keys"),
+            ("macos", "ä?.key", Perhaps, "Äß.key"),
+            ("windows", "**.key", Yes, "a.key"),
+            (
+                "windows",
+                "**.key",
+                Perhaps,
+                "A.KEY a.key. a.key::$DATA b:a.key",
+            ),
+            (
+                "windows",
+                "**.key",
+                Perhaps,
+                r"A.Key.:$DATA b/..\a.KEY... a.key_.",
+            ),
+            ("windows", "**.key", No, "a.keys a.key.txt a.txt"),
+            (
+                "windows",
+                "secret/**",
+                Perhaps,
+                r"SECRET/a secret./a Secret\a",
+            ),
+            ("windows", "secret/**", Perhaps, "c:secret/a secret:x:$Y/a"),
+            ("windows", "secret/**", No, "secrets/a c:/secret/a"),
+            ("windows", r"secret\**", Perhaps, r"secret/a SECRET\a"),
+            ("windows", "C:/secret/**", Yes, "C:/secret/a"),
+            ("windows", "C:/secret/**", Perhaps, r"c:\Secret\a /secret/a"),
+            (
+                "windows",
+                "C:/secret/**",
+                Perhaps,
+                r"\\?\c:\secret\a //./C:/secret/a",
+            ),
+            ("windows", "src/**", Yes, "src/a src/A. src/a:b"),
+            ("windows", "src/**", Perhaps, "src/.../a SRC/a src/..__/a"),
+            ("windows", "*", Perhaps, "c:a c:"),
+            ("windows", "a:write", No, "a:read ab:write"),
+            ("windows", "https://docs.rs/**", Yes, "https://docs.rs/a."),
+        ];
+        for (system, pattern, expected, texts) in table {
+            for text in texts.split(' ').map(|text| text.replace('_', " ")) {
+                let found = fit_on(system, &Pattern::new(pattern), &text);
+                assert_eq!(found, expected, "{system} {pattern} {text}");
+            }
+        }
+    }
 }
