@@ -1,4 +1,4 @@
-// Published bundlers, edge runtimes and package linters with the packed package. Their output runs in Node, workerd and Chromium.
+// Published bundlers, edge runtimes, Jest and package linters with the packed package. Their output runs in Node, workerd and Chromium.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -13,7 +13,7 @@ import * as vite from "vite";
 import webpack from "webpack";
 
 import { reportOf } from "../tests/chromium.mjs";
-import { FOUND, install, page, run } from "../tests/installed.mjs";
+import { COMMONJS, FOUND, install, page, run } from "../tests/installed.mjs";
 
 const { CHROMIUM } = process.env;
 const skip = CHROMIUM === undefined ? "Chromium is not installed" : false;
@@ -153,6 +153,17 @@ test("bun build --compile", () => {
   const output = join(folder, "bun-program");
   run(join(packages, RUNTIMES[1][1]), "build", "--compile", app, "--outfile", output);
   assert.equal(run(output), FOUND);
+});
+
+test("Jest in a default project, with `require` and with `import`", () => {
+  const project = install(join(import.meta.dirname, "jest"));
+  writeFileSync(join(project, "package.json"), '{ "private": true }\n');
+  const check = `test("it works", () => expect(find()).toBe('${FOUND}'));\n`;
+  writeFileSync(join(project, "require.test.js"), COMMONJS + check);
+  writeFileSync(join(project, "import.test.mjs"), `import { find } from "./find.mjs";\n${check}`);
+  use("jest", ["require"], project);
+  // Jest runs modules only with this option of Node.
+  run("node", "--experimental-vm-modules", join(import.meta.dirname, "node_modules/jest/bin/jest.js"), "--rootDir", project, "import");
 });
 
 test("wrangler, in workerd", async () => {

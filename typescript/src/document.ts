@@ -78,11 +78,33 @@ export interface NearMiss extends Span {
   readonly suggestion: string;
 }
 
-/** Adds the arguments to a call of the core. */
+/** Adds the arguments, and what is empty, to a call of the core. */
 export function toCall(json: object): Call {
-  const call = json as { -readonly [Key in keyof Call]: Call[Key] };
-  call.arguments = call.argumentsJson === null ? null : (JSON.parse(call.argumentsJson) as Call["arguments"]);
-  return call;
+  const call = json as Call;
+  const { argumentsJson = null } = call;
+  return {
+    type: "call",
+    index: call.index,
+    name: call.name,
+    id: call.id,
+    isIdAutomatic: call.isIdAutomatic,
+    dependencies: call.dependencies ?? [],
+    arguments: argumentsJson === null ? null : (JSON.parse(argumentsJson) as Call["arguments"]),
+    argumentsJson,
+    problems: call.problems ?? [],
+    rejection: call.rejection ?? null,
+    held: call.held ?? null,
+    mayRun: call.mayRun,
+    diagnostics: call.diagnostics ?? [],
+    syntax: call.syntax,
+    termination: call.termination,
+    rawArgs: call.rawArgs ?? null,
+    body: call.body ?? null,
+    source: call.source ?? null,
+    before: call.before ?? null,
+    start: call.start,
+    end: call.end,
+  };
 }
 
 /** Adds what is known from the parts to a document of the core. */

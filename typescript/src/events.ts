@@ -114,7 +114,6 @@ const TYPES = [
   "named_call",
   "call_start",
   "diagnostic",
-  "call_source",
   "call",
 ] as const;
 
@@ -134,7 +133,6 @@ export function readEvents<T = ParserEvent>(output: Output, read = unchanged, ch
   const known = chunk.length === output.fed && typeof chunk === "string" ? chunk : "";
   const { bytes, numbers } = output;
   const events: unknown[] = [];
-  let callSource: string | null = null;
   for (let at = output.start; at < output.end; ) {
     const place = at >> 2;
     const kind = numbers[place]!;
@@ -167,13 +165,12 @@ export function readEvents<T = ParserEvent>(output: Output, read = unchanged, ch
       case "diagnostic":
         events.push({ type, ...(JSON.parse(text(bytes, rest, next)) as object), start, end, source });
         break;
-      case "call_source":
-        callSource = source;
-        break;
       case "call": {
-        const call = JSON.parse(text(bytes, rest, next)) as object;
-        events.push(read(Object.assign(call, { argumentsJson: source === "" ? null : source, source: callSource })));
-        callSource = null;
+        const [json, argumentsJson] = text(bytes, rest, next).split("\n") as [string, string];
+        const call = JSON.parse(json) as { argumentsJson?: string; source?: string };
+        if (argumentsJson !== "") call.argumentsJson = argumentsJson;
+        if (source !== "") call.source = source;
+        events.push(read(call));
         break;
       }
       default:

@@ -8,7 +8,7 @@ import { after, test } from "node:test";
 import * as esbuild from "esbuild";
 
 import { reportOf } from "./chromium.mjs";
-import { FOUND, install, page, run } from "./installed.mjs";
+import { COMMONJS, FOUND, install, MODULE, page, run } from "./installed.mjs";
 
 const { CHROMIUM } = process.env;
 const skip = CHROMIUM === undefined ? "Chromium is not installed" : false;
@@ -17,6 +17,13 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 for (const program of ["app.mjs", "app.cjs"]) {
   test(`Node, ${program}`, () => assert.equal(run("node", join(folder, program)), FOUND));
+}
+
+for (const [name, program] of [["import.ts", `${MODULE}console.log(find());\n`], ["require.ts", COMMONJS]]) {
+  test(`tsx in a default project, ${name}`, () => {
+    writeFileSync(join(folder, name), program);
+    assert.equal(run(join(import.meta.dirname, "../../node_modules/.bin/tsx"), join(folder, name)), FOUND);
+  });
 }
 
 async function bundle(entry, output, options) {

@@ -23,11 +23,11 @@ const FEATURES: &str = "--enable-bulk-memory --enable-bulk-memory-opt --enable-c
 /// A module: its file, package and features, how the crate is optimized, and the most bytes that it may have.
 type Module = (&'static str, &'static str, &'static str, char, u64);
 
-/// The parser's crate is optimized less for size: it writes events.
+/// The crate of the npm package is optimized less for size: it writes events and calls.
 const ALL: [Module; 3] = [
-    ("parse.wasm", "plaincall-wasm", "", 's', 470_000),
-    ("gateway.wasm", "plaincall-wasm", "gateway", 'z', 1_925_000),
-    ("inspector.wasm", "plaincall-inspector", "", 'z', 3_105_000),
+    ("parse.wasm", "plaincall-wasm", "", 's', 515_000),
+    ("gateway.wasm", "plaincall-wasm", "gateway", 's', 2_100_000),
+    ("inspector.wasm", "plaincall-inspector", "", 'z', 3_185_000),
 ];
 
 pub(crate) fn job() -> Job {

@@ -86,8 +86,7 @@ pub enum ReplyItem<'c> {
         /// The reason for the rejection.
         error: CallError,
     },
-    /// An event of the parser, after the [`CallStart`](Self::CallStart) that it produces and before other items
-    /// ([`ReplyReader::with_events`]).
+    /// An event of the parser, after the start and before the end of a call that it produces ([`ReplyReader::with_events`]).
     Event(Event<'c>),
 }
 
@@ -178,8 +177,7 @@ impl<T: ToolLookup> ReplyReader<T> {
         })
     }
 
-    /// Also returns the parser's events as items, and keeps invented results in the text. For programs that forward a
-    /// reply as written.
+    /// Returns the parser's events instead of text and deltas, also those of results that a model invents. For forwarding a reply.
     #[must_use]
     pub fn with_events(mut self) -> Self {
         self.state.has_events = true;
@@ -329,7 +327,10 @@ impl<'c, T: ToolLookup> Iterator for ReplyItems<'_, 'c, T> {
             let event = &events.next();
             let event = event.as_ref()?;
             let collected = self.state.collector.push(event);
-            if collected.is_none() && !self.state.has_events {
+            if collected.is_none() {
+                if self.state.has_events {
+                    return Some(ReplyItem::Event(event.clone()));
+                }
                 if let Some(text) = self.state.content(&event.kind) {
                     return Some(self.state.item(&event.kind, text));
                 }
@@ -421,8 +422,7 @@ impl State {
         };
         if self.has_events {
             items.push_back(ReplyItem::Event(event.clone()));
-        }
-        if let Some(text) = self.content(&event.kind) {
+        } else if let Some(text) = self.content(&event.kind) {
             items.push_back(self.item(&event.kind, text));
         }
         if let Some(Collected::Finished(call)) = collected {

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use plaincall_reply::{ReplyCheck, ReplyItem, ReplyReader, Stop, Unclosed};
-use plaincall_syntax::Dialect;
+use plaincall_syntax::{Dialect, Event, EventKind};
 use plaincall_tool::{Limits, ToolSet, ToolSpec};
 
 use plaincall_testkit::allocations::allocations;
@@ -25,6 +25,10 @@ fn check(chunks: &[&[u8]], expected: &str) {
         let mut found = String::new();
         let mut take = |item: ReplyItem<'_>| match item {
             ReplyItem::Text(text) => found.push_str(&text),
+            ReplyItem::Event(Event {
+                kind: EventKind::Text(text),
+                ..
+            }) => found.push_str(&text),
             ReplyItem::Call(read) => {
                 assert!(read.may_run(), "{read:?}");
                 let _ = write!(found, "[{} at {:?}]", read.call.name, read.call.span);

@@ -12,7 +12,7 @@ use plaincall_oracle::captures;
 use plaincall_reply::{
     Bound, CallError, Document, ReplyCheck, ReplyItem, ReplyReader, Stop, Unclosed,
 };
-use plaincall_syntax::Dialect;
+use plaincall_syntax::{Dialect, EventKind, Slot};
 use plaincall_tool::{Effect, Limits, Parameter, ParameterKind, ToolSet, ToolSpec};
 
 const WORKS: &str = "a dialect that works";
@@ -44,26 +44,43 @@ fn call_line(index: usize, bound: &Result<Bound, CallError>) -> String {
     format!("call: {index} {bound:?}")
 }
 
-/// The items as lines; neighbouring text and deltas join. The parser's events are omitted.
+/// The items as lines; neighbouring text and deltas join. Events count as the items that they replace.
 fn lines<'i>(items: impl Iterator<Item = ReplyItem<'i>>) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut last = String::new();
+    let (mut begun, mut value) = (0, String::new());
     for item in items {
         let (kind, text) = match &item {
-            ReplyItem::Text(text) => ("text".to_owned(), text),
-            ReplyItem::Reasoning(text) => ("reasoning".to_owned(), text),
+            ReplyItem::Text(text) => ("text".to_owned(), &**text),
+            ReplyItem::Reasoning(text) => ("reasoning".to_owned(), &**text),
             ReplyItem::ArgumentDelta {
                 call,
                 pointer,
                 text,
-            } => (format!("{call} {pointer:?}"), text),
-            ReplyItem::Event(_) => continue,
+            } => (format!("{call} {pointer:?}"), &**text),
+            ReplyItem::Event(event) => match &event.kind {
+                EventKind::Text(text) => ("text".to_owned(), &**text),
+                EventKind::Reasoning(text) => ("reasoning".to_owned(), &**text),
+                EventKind::ValueDelta(text) => (value.clone(), &**text),
+                EventKind::ValueStart(slot) => {
+                    let pointer = match slot {
+                        Slot::Argument(pointer) => Some(pointer.as_str()),
+                        Slot::Body => None,
+                    };
+                    value = format!("{begun} {pointer:?}");
+                    continue;
+                }
+                _ => continue,
+            },
             ReplyItem::Call(read) => {
                 lines.push(call_line(read.call.index, &read.bound()));
                 last.clear();
                 continue;
             }
             other => {
+                if let ReplyItem::CallStart(header) = other {
+                    begun = header.index;
+                }
                 lines.push(format!("{other:?}"));
                 last.clear();
                 continue;

@@ -4,7 +4,6 @@ use plaincall_reply::{DecidedCall, Document, document::Segment};
 use plaincall_syntax::{ByteParser, Dialect, EventKind, Syntax};
 use plaincall_tool::ReplyDiagnostic;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::error::Error;
 
@@ -19,7 +18,7 @@ pub(crate) struct DiagnosticView<'d> {
     end: usize,
 }
 
-/// A call, with the decision of whether it may run.
+/// A call, with the decision of whether it may run, without what is empty.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CallView<'d> {
@@ -29,21 +28,31 @@ pub(crate) struct CallView<'d> {
     name: &'d str,
     id: &'d str,
     is_id_automatic: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     dependencies: &'d [String],
     /// As text, because the numbers of the host lose digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) arguments_json: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<DiagnosticView<'d>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     rejection: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<String>,
     may_run: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     diagnostics: Vec<DiagnosticView<'d>>,
     syntax: &'static str,
     termination: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
     raw_args: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<&'d str>,
     start: usize,
     end: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<String>,
 }
 
@@ -97,7 +106,9 @@ impl<'d> CallView<'d> {
             id: &call.id,
             is_id_automatic: call.is_id_automatic,
             dependencies: &call.dependencies,
-            arguments_json: read.value().as_ref().map(Value::to_string),
+            arguments_json: read
+                .arguments()
+                .and_then(|them| serde_json::to_string(them).ok()),
             problems: diagnostics(read.errors()),
             rejection: read.rejection().map(ToString::to_string),
             held: read.held().map(ToString::to_string),
@@ -119,12 +130,15 @@ impl<'d> CallView<'d> {
 const MOST_CALLS: usize = 10_000;
 
 /// Returns an error for a text with more calls than a document may have.
-pub(crate) fn check_calls(text: &[u8], dialect: &Dialect) -> Result<(), Error> {
+pub(crate) fn check_calls(
+    text: &[u8],
+    dialect: impl FnOnce() -> Result<Dialect, Error>,
+) -> Result<(), Error> {
     // A call has more than a byte.
     if text.len() <= MOST_CALLS {
         return Ok(());
     }
-    let mut parser = ByteParser::new(dialect).map_err(Error::dialect)?;
+    let mut parser = ByteParser::new(&dialect()?).map_err(Error::dialect)?;
     let events = parser.feed(text);
     let calls = events.filter(|event| matches!(event.kind, EventKind::CallStart(_)));
     if calls.count() <= MOST_CALLS {

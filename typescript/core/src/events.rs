@@ -25,10 +25,7 @@ pub(crate) enum Kind {
     NamedCall,
     CallStart,
     Diagnostic,
-    /// The source of the call that follows.
-    #[cfg(feature = "gateway")]
-    CallSource,
-    /// A complete call, which readers of replies add. Its text is the JSON of its arguments.
+    /// A complete call, which readers of replies add: its JSON, a line end, and the JSON of its arguments.
     #[cfg(feature = "gateway")]
     Call,
 }
@@ -99,11 +96,13 @@ pub(crate) fn write_call(
     span: Span,
 ) -> Result<(), Error> {
     // In the JSON of the call, both would be escaped, which takes longer than all else.
-    if let Some(source) = call.source.take() {
-        write_one(output, Kind::CallSource, span, source, b"")?;
-    }
+    let source = call.source.take().unwrap_or_default();
     let arguments = call.arguments_json.take().unwrap_or_default();
-    write_json(output, Kind::Call, span, &arguments, &call)
+    let mut json = Vec::new();
+    document::write(&mut json, &call)?;
+    json.push(b'\n');
+    json.extend_from_slice(arguments.as_bytes());
+    write_one(output, Kind::Call, span, source, &json)
 }
 
 fn write_json(
@@ -132,9 +131,11 @@ fn write_one(
         source.len(),
         more.len(),
     ];
-    for number in numbers {
-        output.extend_from_slice(&number_bytes(number)?);
+    let mut header = [0; 20];
+    for (place, number) in header.chunks_exact_mut(4).zip(numbers) {
+        place.copy_from_slice(&number_bytes(number)?);
     }
+    output.extend_from_slice(&header);
     output.extend_from_slice(source.as_bytes());
     output.extend_from_slice(more);
     output.resize(output.len().next_multiple_of(4), 0);

@@ -1,9 +1,9 @@
 //! The operations that are not called often: each has JSON options, and some have a text.
 
 use plaincall_names::DialectOptions;
-use plaincall_reply::{Document, ReplyCheck, Stop, Unclosed};
-use plaincall_syntax::ByteParser;
-use plaincall_tool::NoTools;
+use plaincall_reply::{Document, ReplyCheck, Stop, Unclosed, document::DocumentReader};
+use plaincall_syntax::{ByteParser, Dialect};
+use plaincall_tool::{Limits, NoTools};
 use serde::{Deserialize, Serialize};
 use serde_path_to_error::{Path, Segment};
 
@@ -136,6 +136,12 @@ fn option(path: &Path) -> String {
     option
 }
 
+/// Returns a reader of complete texts without tools.
+fn documents(dialect: &Dialect) -> Result<DocumentReader<NoTools>, Error> {
+    let check = ReplyCheck::new(dialect, Unclosed::Reject).map_err(Error::dialect)?;
+    DocumentReader::new(dialect, NoTools, check, Limits::for_reading()).map_err(Error::dialect)
+}
+
 pub(crate) fn perform(state: &mut State, json: &[u8], text: &[u8]) -> Result<(), Error> {
     match read(json)? {
         Operation::Parser { dialect: options } => {
@@ -156,11 +162,16 @@ pub(crate) fn perform(state: &mut State, json: &[u8], text: &[u8]) -> Result<(),
             dialect: options,
             stop,
         } => {
-            let dialect = dialect(&options)?;
-            check_calls(text, &dialect)?;
-            let check = ReplyCheck::new(&dialect, Unclosed::Reject).map_err(Error::dialect)?;
-            let read = Document::read(text, &dialect, NoTools, check, stop.into());
-            write_document(&mut state.output, &read.map_err(Error::dialect)?, text)
+            check_calls(text, || dialect(&options))?;
+            let (_, reader) = match state.documents.take() {
+                Some(known) if known.0 == options => state.documents.insert(known),
+                _ => {
+                    let reader = documents(&dialect(&options)?)?;
+                    state.documents.insert((options, reader))
+                }
+            };
+            let document = reader.read(text, stop.into());
+            write_document(&mut state.output, &document, text)
         }
         Operation::NearMisses { dialect: options } => {
             let dialect = dialect(&options)?;

@@ -2,7 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 
+use plaincall_names::DialectOptions;
+use plaincall_reply::document::DocumentReader;
 use plaincall_syntax::{ByteParser, OpenContent};
+use plaincall_tool::NoTools;
 
 use crate::error::Error;
 use crate::events;
@@ -30,6 +33,8 @@ pub(crate) struct State {
     pub(crate) output: Vec<u8>,
     /// What continues in the parser or reader that this call has fed.
     open: Option<OpenContent>,
+    /// The reader of complete texts in the dialect that was used last: most programs use one.
+    pub(crate) documents: Option<(DialectOptions, DocumentReader<NoTools>)>,
     /// By number, in order.
     objects: Vec<(u32, Object)>,
     /// The number of the next object. None is used again: an object that is used after its end must not be another one.

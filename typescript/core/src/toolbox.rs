@@ -14,7 +14,7 @@ use plaincall_prompt::repair::repair_document;
 use plaincall_prompt::{PromptOptions, prompt};
 use plaincall_reply::{
     Document, ModelText, PromptText, PromptTextBuilder, ReplyCheck, ReplyItem, ReplyReader, Stop,
-    Unclosed, Untrusted,
+    Unclosed, Untrusted, document::DocumentReader,
 };
 use plaincall_syntax::{Dialect, OpenContent};
 use plaincall_tool::definitions::read_tool_definitions;
@@ -33,8 +33,10 @@ use crate::state::{Object, State};
 pub(crate) struct Tools {
     pub(crate) set: Arc<ToolSet>,
     dialect: Dialect,
-    /// For cloning.
+    // For cloning.
     pub(crate) check: ReplyCheck,
+    documents: DocumentReader<Arc<ToolSet>>,
+    replies: ReplyReader<Arc<ToolSet>>,
 }
 
 /// A reply that still arrives.
@@ -185,8 +187,9 @@ impl ToolsOperation {
                 reader.finish(&mut output, (*stop).into())
             }
             (Some(Object::Tools(tools)), Self::Reader { .. }) => {
-                let reader = Box::new(tools.reader()?);
-                write(&mut output, &state.add(Object::Reader(reader)))
+                let reader = tools.replies.clone();
+                let reader = Object::Reader(Box::new(Reader { reader }));
+                write(&mut output, &state.add(reader))
             }
             (Some(Object::Tools(tools)), _) => tools.write(&self, text, &mut output),
             _ => Err(Error::argument("the tools or the reader were disposed of")),
@@ -236,9 +239,15 @@ fn create(
     let check = ReplyCheck::new(&dialect, unclosed).map_err(Error::dialect)?;
     let reasoning = dialect.reasoning_markers();
     let reasoning = reasoning.map(|markers| markers.map(str::to_owned));
-    let of_object = Arc::clone(&tools);
+    let of = || (Arc::clone(&tools), check.clone());
+    let (set, rule) = of();
+    let documents = DocumentReader::new(&dialect, set, rule, Limits::for_reading());
+    let (set, rule) = of();
+    let replies = ReplyReader::new(&dialect, set, rule, Limits::for_running());
     let object = state.add(Object::Tools(Box::new(Tools {
-        set: of_object,
+        documents: documents.map_err(Error::dialect)?,
+        replies: replies.map_err(Error::dialect)?.with_events(),
+        set: Arc::clone(&tools),
         dialect,
         check,
     })));
@@ -257,19 +266,9 @@ fn create(
 }
 
 impl Tools {
-    fn reader(&self) -> Result<Reader, Error> {
-        let (tools, check) = (Arc::clone(&self.set), self.check.clone());
-        let reader = ReplyReader::new(&self.dialect, tools, check, Limits::for_running());
-        let reader = reader.map_err(Error::dialect)?.with_events();
-        Ok(Reader { reader })
-    }
-
     fn decided(&self, text: &[u8], stop: StopOption) -> Result<Document, Error> {
-        check_calls(text, &self.dialect)?;
-        let check = self.check.clone();
-        let tools = Some(&*self.set);
-        let read = Document::read(text, &self.dialect, tools, check, stop.into());
-        read.map_err(Error::dialect)
+        check_calls(text, || Ok(self.dialect.clone()))?;
+        Ok(self.documents.read(text, stop.into()))
     }
 
     fn write(
@@ -435,7 +434,9 @@ impl Reader {
         known: usize,
     ) -> Result<(), Error> {
         let (known, chunk) = chunk.split_at_checked(known).unwrap_or((&[], chunk));
-        self.reader.feed(known).for_each(drop);
+        if !known.is_empty() {
+            self.reader.feed(known).for_each(drop);
+        }
         write_items(output, self.reader.feed(chunk).collect())
     }
 

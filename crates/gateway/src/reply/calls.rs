@@ -45,9 +45,8 @@ impl Reply {
             ReplyItem::reject_reasoning(&mut items);
         }
         for item in items {
-            let before = self.take(item);
-            if before.is_some() {
-                return before;
+            if let Some(before) = self.take(item) {
+                return Some(before);
             }
         }
         self.flush();
@@ -58,11 +57,6 @@ impl Reply {
         match item {
             ReplyItem::CallStart(started) => return self.begin_call(&started),
             ReplyItem::Event(event) => self.event(&event),
-            ReplyItem::Text(text) => match &mut self.round.header {
-                Some(header) => header.push_str(&text),
-                None => self.round.text.add(&text),
-            },
-            ReplyItem::Reasoning(thought) => self.think(&thought),
             ReplyItem::Call(read) => return self.end_call(&read),
             _ => {}
         }
@@ -81,10 +75,16 @@ impl Reply {
         if !is_reasoning && self.lacks_call() {
             self.record(event.source());
         }
-        if let EventKind::Diagnostic(diagnostic) = &event.kind
-            && is_outside
-        {
-            self.stray(diagnostic.code, diagnostic.span.len());
+        match &event.kind {
+            EventKind::Text(text) => match &mut self.round.header {
+                Some(header) => header.push_str(text),
+                None => self.round.text.add(text),
+            },
+            EventKind::Reasoning(thought) => self.think(thought),
+            EventKind::Diagnostic(diagnostic) if is_outside => {
+                self.stray(diagnostic.code, diagnostic.span.len());
+            }
+            _ => {}
         }
         if let Some(Opened::Streamed(call)) = &mut self.round.open {
             call.push(event);
