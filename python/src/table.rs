@@ -111,9 +111,13 @@ fn not_interrupted() -> Result<(), ArrowError> {
         let stopped = py.check_signals().err()?;
         // C ends a text at this byte.
         let text = stopped.to_string().replace('\0', "\u{fffd}");
-        let raiser = signals(py).and_then(|module| module.call_method1("raiser", (stopped,)));
-        // It is the last step: any other would raise the exception.
-        match raiser.and_then(|raiser| raiser.call0()) {
+        let raise_later = |exception: PyErr| {
+            let raiser = signals(py)?.call_method1("raiser", (exception,))?;
+            // It is the last step: any other would raise the exception.
+            raiser.call0()
+        };
+        // A second signal can end the first attempt.
+        match raise_later(stopped).or_else(raise_later) {
             Ok(_) => Some(text),
             Err(error) => Some(error.to_string()),
         }

@@ -25,7 +25,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("grammar", 4_884),
     ("http", 955),
     ("names", 632),
-    ("plaincall", 14_210),
+    ("plaincall", 14_211),
     ("plan", 2_550),
     ("probe", 4_567),
     ("prompt", 4_810),

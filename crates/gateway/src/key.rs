@@ -134,9 +134,10 @@ impl CallIds {
                 word.insert_str(0, "call_");
             }
             // A long id is unique without being kept; a reply may have a million calls.
-            let is_new = match self.is_short {
-                true => self.take(&word),
-                false => !self.taken.contains(&word),
+            let is_new = if self.is_short {
+                self.take(&word)
+            } else {
+                !self.taken.contains(&word)
             };
             if is_new {
                 return word;
