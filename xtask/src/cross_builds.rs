@@ -1,4 +1,4 @@
-//! The wheels for Arm Linux and macOS, cross-compiled with zig and checked as far as Linux on x86-64 can: their tags, what their programs
+//! The wheels and archives for Arm Linux and macOS, cross-compiled with zig and checked as far as Linux on x86-64 can: their tags, what their programs
 //! and libraries link, and the oldest system. Those of Arm Linux also run, under qemu. Builds without optimisation show all of this.
 //!
 //! The release workflow builds these files on their own systems. `docs/installing.md` states what is shown here.
@@ -6,12 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::dist::{COMPATIBILITY, OLDEST_MACOS, check_glibc, maturin};
+use crate::dist::{COMPATIBILITY, OLDEST_MACOS, archive, check_glibc, maturin};
 use crate::installed::{LIBRARY, check_example};
 use crate::other_targets::is_installed;
 use crate::pool::Job;
 use crate::step::{output, report, step};
-use crate::workspace::{command, entries, new_folder, no_problems, root, target, write};
+use crate::workspace::{at, command, entries, new_folder, no_problems, root, target, write};
 use crate::{python, tools};
 
 const ARM_LINUX: &str = "aarch64-unknown-linux-gnu";
@@ -70,6 +70,9 @@ pub(crate) fn job() -> Job {
 
 fn test() -> Result<(), String> {
     let objdump = objdump()?;
+    let archives = new_folder(&target().join("cross-builds/archives"))?;
+    // The command of Arm Linux, which also writes the completions in the archives of macOS.
+    let mut runs_here = None;
     if is_installed(ARM_LINUX) {
         let arm = Arm::new()?;
         let zig = ["--zig", "--compatibility", COMPATIBILITY];
@@ -79,7 +82,11 @@ fn test() -> Result<(), String> {
             let program = wheel(build.args(zig), package, &tag, content, ARM_ELF)?;
             check_glibc(Command::new(&objdump).arg("--dynamic-syms").arg(&program))?;
             if package == "." {
-                arm.check_command(&program)?;
+                let start = arm.start(&program)?;
+                let (_, packed) = archive(&program, ARM_LINUX, &archives, Some(&start))?;
+                runs_here = Some(start);
+                let home = new_folder(&target().join("cross-builds/home"))?;
+                check_example(&arm.start(&packed)?, &home)?;
             } else {
                 arm.check_library(program.ancestors().nth(2).unwrap_or(&program))?;
             }
@@ -97,6 +104,9 @@ fn test() -> Result<(), String> {
             let tag = format!("{tag}-{system}");
             let program = wheel(&mut build, package, &tag, content, magic)?;
             check_mac(&objdump, &program)?;
+            if let (".", Some(start)) = (package, &runs_here) {
+                archive(&program, mac, &archives, Some(start))?;
+            }
         }
     }
     Ok(())
@@ -150,11 +160,11 @@ impl Arm {
         Ok(Self { system, start })
     }
 
-    /// Runs the first example. Its tools are programs of this machine.
-    fn check_command(&self, program: &Path) -> Result<(), String> {
+    /// Returns the words that run a program, in any folder.
+    fn start(&self, program: &Path) -> Result<Vec<String>, String> {
         step("executable", command("chmod +x").arg(program))?;
-        let start = [&self.start[..], &[program.display().to_string()]].concat();
-        check_example(&start, &new_folder(&target().join("cross-builds/home"))?)
+        let program = std::path::absolute(program).map_err(at(program))?;
+        Ok([&self.start[..], &[program.display().to_string()]].concat())
     }
 
     /// Parses a reply with the library in this folder.

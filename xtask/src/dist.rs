@@ -116,7 +116,7 @@ fn build(platform: &str, profile: &str) -> Result<Packages, String> {
     if IS_LINUX {
         check_glibc(words("objdump --dynamic-syms").arg(&program))?;
     }
-    let (archive, program) = archive(&program, platform, &staging)?;
+    let (archive, program) = archive(&program, platform, &staging, None)?;
     if let Some(page) = page {
         check_page(&program, &page)?;
     }
@@ -226,8 +226,14 @@ fn newest_glibc(symbols: &str) -> Option<(u32, u32)> {
     versions.max()
 }
 
-/// Packs the command with its completions, man pages, licences and first example, and returns the names of the archive and of the command.
-fn archive(from: &Path, platform: &str, staging: &Path) -> Result<(String, PathBuf), String> {
+/// Packs the command with its completions, man pages, licences and examples, and returns the names of the archive and of the command.
+/// `runs_here` starts the same command if that of the archive is for another system.
+pub(crate) fn archive(
+    from: &Path,
+    platform: &str,
+    staging: &Path,
+    runs_here: Option<&[String]>,
+) -> Result<(String, PathBuf), String> {
     let name = format!("plaincall-{VERSION}-{platform}");
     let folder = new_folder(&staging.join(&name))?;
     copy(from, &folder)?;
@@ -237,16 +243,24 @@ fn archive(from: &Path, platform: &str, staging: &Path) -> Result<(String, PathB
         let to = folder.join(file);
         copy(&root().join(file), to.parent().unwrap_or(&folder))?;
     }
+    let own = [program.display().to_string()];
+    let [start, words @ ..] = runs_here.unwrap_or(&own) else {
+        return Err("no command writes the completions".to_owned());
+    };
+    let run = || {
+        let mut command = Command::new(start);
+        command.args(words);
+        command
+    };
     for (shell, file) in COMPLETIONS.split(' ').filter_map(|one| one.split_once(':')) {
-        let script = output(Command::new(&program).args(["completions", shell]))?;
+        let script = output(run().args(["completions", shell]))?;
         write(&folder.join("completions").join(file), script)?;
     }
-    let mut pages = Command::new(&program);
-    output(pages.arg("man").arg(folder.join("man/man1")))?;
+    output(run().arg("man").arg(folder.join("man/man1")))?;
 
     let archive = format!("{name}.tar.gz");
     // The same bytes for every user and at every time.
-    let mut tar = words(TAR);
+    let mut tar = self::words(TAR);
     tar.args("--sort=name --owner=0 --group=0 --numeric-owner --mtime=@0".split(' '));
     tar.args(["--mode=u=rwX,go=rX", "--use-compress-program=gzip -9n"]);
     tar.args(["--create", "--file", &archive, &name]);
