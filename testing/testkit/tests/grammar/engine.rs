@@ -34,8 +34,8 @@ impl Engine {
         matcher
     }
 
-    /// Writes a random text of the grammar; `None` if it does not end in time. It often tries one of `wishes`, so that it comes
-    /// near markers, and later one of `ends`. The matcher keeps the states of its lexer for the next walk.
+    /// Writes a random text of the grammar; `None` if it does not end in time, or if the lexer has too many states, which the
+    /// matcher keeps for the next walk. It often tries one of `wishes`, so that it comes near markers, and later one of `ends`.
     pub(super) fn walk(
         &self,
         matcher: &mut Matcher,
@@ -48,7 +48,7 @@ impl Engine {
         let mut wish: Vec<u8> = Vec::new();
         let limit = random.pick(&[60, 200, 500]);
         while text.len() < LONGEST {
-            let mask = matcher.compute_mask_or_eos().unwrap();
+            let mask = matcher.compute_mask_or_eos().ok()?;
             let is_late = text.len() > limit;
             if mask.is_allowed(self.eos) && (is_late || random.one_in(30)) {
                 return String::from_utf8(text).ok();

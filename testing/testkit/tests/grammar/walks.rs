@@ -343,6 +343,11 @@ fn walk_all(seeds: impl Iterator<Item = u64>, walks: usize) -> Tally {
                 matcher = start.deep_clone();
             }
             let Some(text) = engine.walk(&mut matcher, random, &wishes, &ends) else {
+                if let Some(error) = matcher.get_error() {
+                    // Those of many walks; a server begins each reply with a new one.
+                    assert_ne!(walk % FRESH, 0, "seed {seed}: {error}");
+                    matcher = start.deep_clone();
+                }
                 continue;
             };
             tally.texts += 1;
