@@ -700,10 +700,9 @@ impl Reply {
     fn complete(&mut self, reason: &str) {
         self.counts.missing_calls += u64::from(self.plan.choice.is_required() && self.sent == 0);
         self.out.finish(match reason {
-            _ if self.round.stop == Stop::Length => reason,
-            _ if self.sent > 0 => "tool_calls",
-            "tool_calls" | "function_call" => "stop",
-            other => other,
+            "tool_calls" | "function_call" if self.sent == 0 => "stop",
+            _ if self.sent == 0 || self.round.stop == Stop::Length => reason,
+            _ => "tool_calls",
         });
         self.settled = Some(Next::Done);
     }

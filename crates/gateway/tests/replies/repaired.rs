@@ -133,6 +133,15 @@ fn a_repair_round_that_fails() {
         assert_eq!(line(&outcome), expected, "{rounds:?}");
         assert_eq!(outcome.counts.failed_repairs, failed_repairs, "{rounds:?}");
     }
+    // The round ends in a call, at the length limit. The reason of the first reply is not that of an answer.
+    let streams = [
+        (near, "tool_calls"),
+        ("!!!GADGET_START:add\n!!!ARG:a\n5", "length"),
+    ];
+    let streams = streams.map(|(text, reason)| Stream::new().texts([text]).finish(reason).done());
+    let plan = plan(&auto, &ModelSettings::default());
+    let outcome = exchange(&plan, &streams, &[20], false);
+    assert_eq!(line(&outcome), answer);
 }
 
 /// A round without a call is the answer, without the text that the client already has.
