@@ -244,12 +244,12 @@ pub(crate) fn archive(
         copy(&root().join(file), to.parent().unwrap_or(&folder))?;
     }
     let own = [program.display().to_string()];
-    let [start, words @ ..] = runs_here.unwrap_or(&own) else {
+    let [start, first @ ..] = runs_here.unwrap_or(&own) else {
         return Err("no command writes the completions".to_owned());
     };
     let run = || {
         let mut command = Command::new(start);
-        command.args(words);
+        command.args(first);
         command
     };
     for (shell, file) in COMPLETIONS.split(' ').filter_map(|one| one.split_once(':')) {
@@ -260,7 +260,7 @@ pub(crate) fn archive(
 
     let archive = format!("{name}.tar.gz");
     // The same bytes for every user and at every time.
-    let mut tar = self::words(TAR);
+    let mut tar = words(TAR);
     tar.args("--sort=name --owner=0 --group=0 --numeric-owner --mtime=@0".split(' '));
     tar.args(["--mode=u=rwX,go=rX", "--use-compress-program=gzip -9n"]);
     tar.args(["--create", "--file", &archive, &name]);

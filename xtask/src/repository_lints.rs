@@ -33,7 +33,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("report", 2_265),
     ("syntax", 7_345),
     ("table", 1_050),
-    ("tool", 9_325),
+    ("tool", 9_316),
     ("wire", 4_627),
 ];
 

@@ -20,7 +20,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::SpecError;
-use crate::pointer::unescape;
 
 pub use allowed_values::{AllowedValues, SchemaReader};
 pub use alternative::Alternative;
@@ -77,8 +76,7 @@ impl Schema {
     /// Describes the values that are allowed at a pointer, such as `an integer of at least 1`; `None` if any value is.
     pub fn expected(&self, pointer: &str) -> Option<String> {
         let reader = self.reader();
-        let segments = pointer.split('/').map(unescape);
-        let allowed = segments.fold(reader.root(), |allowed, key| reader.under(&allowed, &key));
+        let allowed = reader.at(pointer);
         let stated = allowed.stated();
         (!stated.alternatives.is_empty()).then(|| stated.in_words())
     }

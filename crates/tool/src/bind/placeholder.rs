@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::argument_error::quoted;
 use crate::bind::Problems;
-use crate::pointer::{is_index, unescape};
 use crate::schema::{AllowedValues, Kinds, SchemaReader, TypeError};
 use crate::text_type::{TextType, trimmed};
 use crate::{Arguments, ToolSpec};
@@ -19,26 +18,12 @@ pub(crate) fn report(tool: &ToolSpec, arguments: &Arguments, problems: &mut Prob
         if !may_be {
             continue;
         }
-        let segments = leaf.pointer.split('/');
-        let allowed = segments.fold(reader.root(), |allowed, segment| {
-            below(&reader, &allowed, &unescape(segment))
-        });
-        if let Some(error) = found(&reader, &allowed, &leaf.text_type.value(text)) {
+        let (allowed, value) = (reader.at(&leaf.pointer), leaf.text_type.value(text));
+        if let Some(error) = found(&reader, &allowed, &value) {
             problems.type_error(&leaf.pointer, leaf.span, &error);
         }
     }
     problems.steps += reader.steps_taken();
-}
-
-fn below<'s>(
-    reader: &SchemaReader<'s>,
-    allowed: &AllowedValues<'s>,
-    segment: &str,
-) -> AllowedValues<'s> {
-    let index = segment.parse().ok().filter(|_| is_index(segment));
-    let item = index.map(|index| reader.item(allowed, index));
-    let item = item.filter(|item| !item.alternatives.is_empty());
-    item.unwrap_or_else(|| reader.member(allowed, segment))
 }
 
 /// Returns the first placeholder in a value. Recurses as deep as the value.

@@ -10,7 +10,7 @@ use super::alternative::Alternative;
 use super::keywords::{Keywords, keyword};
 use super::kinds::Kinds;
 use super::resolve::resolve;
-use crate::pointer::is_index;
+use crate::pointer::{is_index, unescape};
 
 /// With more alternatives at one location, any value is allowed.
 const MOST_ALTERNATIVES: usize = 256;
@@ -212,6 +212,14 @@ impl<'s> SchemaReader<'s> {
 
     pub fn item(&self, allowed: &AllowedValues<'s>, index: usize) -> AllowedValues<'s> {
         self.below(allowed, |alternative| alternative.item(index))
+    }
+
+    /// Returns the values allowed at a pointer.
+    pub(crate) fn at(&self, pointer: &str) -> AllowedValues<'s> {
+        let segments = pointer.split('/').map(unescape);
+        segments.fold(self.root(), |allowed, segment| {
+            self.under(&allowed, &segment)
+        })
     }
 
     /// Returns the values allowed under a segment that is a key, an index, or either.
