@@ -115,6 +115,7 @@ const TYPES = [
   "call_start",
   "diagnostic",
   "call",
+  "usual_call",
 ] as const;
 
 const HEADER = 20;
@@ -171,6 +172,12 @@ export function readEvents<T = ParserEvent>(output: Output, read = unchanged, ch
         if (argumentsJson !== "") call.argumentsJson = argumentsJson;
         if (source !== "") call.source = source;
         events.push(read(call));
+        break;
+      }
+      case "usual_call": {
+        const [index, name, id, automatic, argumentsJson] = text(bytes, rest, next).split("\n") as [string, string, string, string, string];
+        const how = { syntax: "block", termination: "explicit", mayRun: true } as const;
+        events.push(read({ index: Number(index), name, id, isIdAutomatic: automatic === "1", argumentsJson, source, start, end, ...how }));
         break;
       }
       default:

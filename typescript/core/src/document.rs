@@ -124,6 +124,25 @@ impl<'d> CallView<'d> {
             before: read.before(),
         }
     }
+
+    /// Returns the lines of a usual call before its arguments, or `None` if more is to be known of it. Names and ids of block calls
+    /// have no line ends.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn usual_lines(&self) -> Option<String> {
+        let Self {
+            index, name, id, ..
+        } = self;
+        let is_usual = self.may_run
+            && self.arguments_json.is_some()
+            && self.source.is_some()
+            && (self.syntax, self.termination) == (Syntax::Block.name(), "explicit")
+            && self.dependencies.is_empty()
+            && self.problems.is_empty()
+            && self.diagnostics.is_empty()
+            && self.before.is_none();
+        let is_automatic = u8::from(self.is_id_automatic);
+        is_usual.then(|| format!("{index}\n{name}\n{id}\n{is_automatic}\n"))
+    }
 }
 
 /// The maximum number of calls of a document: memory is at most 4 GiB, and each call has messages.

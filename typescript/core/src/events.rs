@@ -28,6 +28,10 @@ pub(crate) enum Kind {
     /// A complete call, which readers of replies add: its JSON, a line end, and the JSON of its arguments.
     #[cfg(feature = "gateway")]
     Call,
+    /// A complete block call that may run, and of which nothing else is to be known. Instead of JSON it has lines: its index, its name,
+    /// its id, whether that was assigned, and the JSON of its arguments.
+    #[cfg(feature = "gateway")]
+    UsualCall,
 }
 
 #[derive(Serialize)]
@@ -95,9 +99,15 @@ pub(crate) fn write_call(
     mut call: document::CallView<'_>,
     span: Span,
 ) -> Result<(), Error> {
+    let usual = call.usual_lines();
     // In the JSON of the call, both would be escaped, which takes longer than all else.
     let source = call.source.take().unwrap_or_default();
     let arguments = call.arguments_json.take().unwrap_or_default();
+    // Even without them, writing and reading the JSON takes longer than reading the reply.
+    if let Some(mut lines) = usual {
+        lines.push_str(&arguments);
+        return write_one(output, Kind::UsualCall, span, source, lines.as_bytes());
+    }
     let mut json = Vec::new();
     document::write(&mut json, &call)?;
     json.push(b'\n');
