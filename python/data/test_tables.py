@@ -158,6 +158,39 @@ def test_libraries_give_equal_tables() -> None:
     assert frame["content"][0] == "Look.\n\n"
 
 
+class Batch:
+    """A library whose tables are single arrays."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> object:
+        return self.array.__arrow_c_array__(requested_schema)
+
+
+class Swapped:
+    """A library that swaps both parts of an array."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> object:
+        schema, array = INPUT.to_batches()[0].__arrow_c_array__(requested_schema)
+        return array, schema
+
+
+def test_a_batch_without_a_stream() -> None:
+    batch = INPUT.to_batches()[0].replace_schema_metadata({"a": "b"})
+    made = pyarrow.table(pc.table(Batch(batch)))
+    assert made.schema.metadata == {b"a": b"b"}
+    assert made.to_pylist() == rows_of(pc.table(INPUT))
+    structs = pyarrow.array([{"text": "x"}, None])
+    assert rows_of(pc.table(Batch(structs[:1])))[0]["content"] == "x"
+    for array, kind in [(structs, "Struct"), (pyarrow.array([1]), "Int64")]:
+        message = f"^`data`: expected a table or a batch without nulls, found an array of the type {kind}"
+        with pytest.raises(ValueError, match=message):
+            pyarrow.table(pc.table(Batch(array)))
+    with pytest.raises(ValueError, match="incorrect name"):
+        pyarrow.table(pc.table(Batch(Swapped())))
+
+
 def test_duckdb_reads_it_in_a_query() -> None:
     result = pc.table(INPUT)
     query = "select sum(len(calls)) from result"

@@ -9,6 +9,7 @@
 )]
 
 mod adapter;
+mod arrow;
 mod call;
 mod dialect;
 mod document;

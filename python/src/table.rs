@@ -11,10 +11,8 @@ use plaincall_table::{ColumnError, Columns, Extract, Made, Rates, Render};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
-use pyo3_arrow::PyRecordBatchReader;
-use pyo3_arrow::error::PyArrowResult;
-use pyo3_arrow::input::AnyRecordBatch;
 
+use crate::arrow::batches;
 use crate::dialect::Dialect;
 use crate::error;
 use crate::input::dialect_of;
@@ -45,7 +43,7 @@ impl Table {
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
-    ) -> PyArrowResult<Bound<'py, PyCapsule>> {
+    ) -> PyResult<Bound<'py, PyCapsule>> {
         let made = Made::new(reader(self.data.bind(py))?, Arc::clone(&self.columns));
         let made = made.map_err(|error| column_error(&error, self.argument))?;
         // Other libraries read with the global interpreter lock or without it, and from any thread.
@@ -61,11 +59,7 @@ impl Table {
         // The library that reads converts the columns if it wants others.
         drop(requested_schema);
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
-        Ok(PyCapsule::new_with_value(
-            py,
-            stream,
-            c"arrow_array_stream",
-        )?)
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
     fn __repr__(&self) -> String {
@@ -139,16 +133,12 @@ fn caught<T>(read: impl FnOnce() -> T) -> Result<T, ArrowError> {
 
 /// Returns a reader of a table of another library.
 fn reader(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let read = || match data.extract::<AnyRecordBatch>() {
-        Ok(table) => table.into_reader(),
-        // With the error of the stream.
-        Err(_) => data.extract::<PyRecordBatchReader>()?.into_reader(),
-    };
-    let reader = caught(read).map_err(|error| PyValueError::new_err(error.to_string()))??;
+    let reader =
+        caught(|| batches(data)).map_err(|error| PyValueError::new_err(error.to_string()))??;
     let Some(typed) = data.getattr_opt("_typed")? else {
         return Ok(reader);
     };
-    let schema = typed.extract::<AnyRecordBatch>()?.into_reader()?.schema();
+    let schema = batches(&typed)?.schema();
     Ok(Box::new(WithNulls { reader, schema }))
 }
 
