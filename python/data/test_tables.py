@@ -183,12 +183,13 @@ def test_a_batch_without_a_stream() -> None:
     assert made.to_pylist() == rows_of(pc.table(INPUT))
     structs = pyarrow.array([{"text": "x"}, None])
     assert rows_of(pc.table(Batch(structs[:1])))[0]["content"] == "x"
-    for array, kind in [(structs, "Struct"), (pyarrow.array([1]), "Int64")]:
-        message = f"^`data`: expected a table or a batch without nulls, found an array of the type {kind}"
+    for wrong, message in [
+        (structs, "rows that are null as a whole"),
+        (pyarrow.array([1]), "^`data`: expected a table or a batch, found an array of the type Int64"),
+        (Swapped(), "incorrect name"),
+    ]:
         with pytest.raises(ValueError, match=message):
-            pyarrow.table(pc.table(Batch(array)))
-    with pytest.raises(ValueError, match="incorrect name"):
-        pyarrow.table(pc.table(Batch(Swapped())))
+            pyarrow.table(pc.table(Batch(wrong)))
 
 
 def test_duckdb_reads_it_in_a_query() -> None:
@@ -381,15 +382,38 @@ def test_lists_in_each_representation(of: Any) -> None:
     assert null["calls"] == 0
 
 
-def test_slices_that_cannot_be_read_are_errors() -> None:
-    # Arrow's Rust library slices the inner structs twice.
-    nested = pyarrow.array([{"a": {"b": number}} for number in range(3)])
-    batch = pyarrow.RecordBatch.from_arrays([pyarrow.array(["x"] * 3), nested], ["text", "n"])
-    for data in (batch.slice(1), pyarrow.Table.from_batches([batch.slice(1)])):
-        with pytest.raises(ValueError, match="slice of nested structs has to be copied"):
-            pyarrow.table(pc.table(data))
-    copied = batch.take(pyarrow.array([1, 2]))
-    assert pyarrow.table(pc.table(copied))["n"].to_pylist() == [{"a": {"b": 1}}, {"a": {"b": 2}}]
+def test_slices_of_nested_columns() -> None:
+    """Arrow's Rust library adds the offset of a struct to the structs in it twice."""
+    rows = [
+        {
+            "text": None if n % 3 else "x",
+            "struct": {"a": {"b": {"c": n}, "d": str(n)}} if n % 4 else None,
+            "lists": [{"a": {"b": n}}] * (n % 3),
+            "pairs": [{"a": {"b": n}}, {"a": {"b": -n}}],
+            "map": [(str(n), {"a": {"b": n}})],
+        }
+        for n in range(40)
+    ]
+    inner = pyarrow.struct([("a", pyarrow.struct([("b", pyarrow.int64())]))])
+    types = {"pairs": pyarrow.list_(inner, 2), "map": pyarrow.map_(pyarrow.string(), inner)}
+    columns = {name: pyarrow.array([row[name] for row in rows], types.get(name)) for name in rows[0]}
+    table = pyarrow.table(columns)
+    parts = [table.slice(start, length) for start, length in [(0, 40), (1, 39), (7, 20), (39, 1), (5, 0)]]
+    # A batch, and an array with an offset in one with another.
+    parts.append(table.to_batches()[0].slice(5, 9))
+    outer = pyarrow.StructArray.from_arrays([table["struct"].chunk(0).slice(3)], ["inner"])
+    parts.append(pyarrow.table({"text": ["x"] * 30, "outer": outer.slice(2, 30)}))
+    for part in parts:
+        for data in (part, Batch(part)) if isinstance(part, pyarrow.RecordBatch) else (part,):
+            assert pyarrow.table(pc.table(data)).select(part.schema.names).to_pylist() == part.to_pylist()
+        assert pc.error_rates(pc.table(part))["rows"] == part.num_rows
+
+
+def test_a_dataset_of_nested_columns() -> None:
+    rows = [{"text": "x", "usage": {"details": {"cached": n}}} for n in range(3000)]
+    dataset = datasets.Dataset.from_list(rows)
+    for data in (dataset, dataset.select(range(5, 2500)), dataset.shuffle(seed=1)):
+        assert pyarrow.table(pc.table(data)).select(["text", "usage"]).to_pylist() == data.to_list()
 
 
 @pytest.mark.parametrize(

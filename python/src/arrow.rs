@@ -1,12 +1,20 @@
 //! Tables of other libraries, read by Arrow's `PyCapsule` interface.
 
-use std::ffi::CStr;
+#![expect(
+    unsafe_code,
+    reason = "Arrow's C interface has pointers and functions of C"
+)]
+
+use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
-use arrow_schema::{DataType, Schema};
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{
+    RecordBatch, RecordBatchIterator, RecordBatchOptions, RecordBatchReader, StructArray,
+};
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -20,12 +28,10 @@ pub(crate) fn batches(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchRe
         return Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)));
     };
     let capsule = stream.call0()?;
-    let stream = place::<FFI_ArrowArrayStream>(&capsule, c"arrow_array_stream")?;
+    let place = place::<FFI_ArrowArrayStream>(&capsule, c"arrow_array_stream")?;
     // SAFETY: a capsule of this name has a stream. It is moved out, so that it is released here only.
-    #[expect(unsafe_code, reason = "Arrow's C interface has pointers")]
-    let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream) };
-    let stream = ArrowArrayStreamReader::try_new(stream).map_err(error::value)?;
-    Ok(Box::new(stream))
+    let stream = unsafe { FFI_ArrowArrayStream::from_raw(place) };
+    Ok(Box::new(Stream::new(stream).map_err(error::value)?))
 }
 
 fn batch(data: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
@@ -33,27 +39,125 @@ fn batch(data: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = capsules.extract()?;
     let schema = place::<FFI_ArrowSchema>(&schema, c"arrow_schema")?;
     let array = place::<FFI_ArrowArray>(&array, c"arrow_array")?;
-    // SAFETY: capsules of these names have a schema, and an array of this schema. Both are moved out, so that they are released here only.
-    #[expect(unsafe_code, reason = "Arrow's C interface has pointers")]
+    // SAFETY: capsules of these names have a schema and an array. Both are moved out, so that they are released here only.
     let (schema, array) = unsafe {
         let schema = FFI_ArrowSchema::from_raw(schema);
-        let array = from_ffi(FFI_ArrowArray::from_raw(array), &schema);
-        (schema, array.map_err(error::value)?)
+        (schema, FFI_ArrowArray::from_raw(array))
     };
-    if !matches!(array.data_type(), DataType::Struct(_)) || array.null_count() > 0 {
-        let found = array.data_type();
-        let message = format!(
-            "`data`: expected a table or a batch without nulls, found an array of the type {found}"
-        );
+    let found = DataType::try_from(&schema).map_err(error::value)?;
+    if !matches!(found, DataType::Struct(_)) {
+        let message =
+            format!("`data`: expected a table or a batch, found an array of the type {found}");
         return Err(error::value(message));
     }
-    let batch = RecordBatch::from(StructArray::from(array));
     let schema = Schema::try_from(&schema).map_err(error::value)?;
-    batch.with_schema(Arc::new(schema)).map_err(error::value)
+    imported(array, &Arc::new(schema)).map_err(error::value)
 }
 
 /// Returns what a capsule of this name has.
 fn place<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<*mut T> {
     let place = capsule.cast::<PyCapsule>()?.pointer_checked(Some(name))?;
     Ok(place.cast().as_ptr())
+}
+
+/// The batches of another library.
+struct Stream {
+    stream: FFI_ArrowArrayStream,
+    schema: SchemaRef,
+}
+
+impl Stream {
+    fn new(mut stream: FFI_ArrowArrayStream) -> Result<Self, ArrowError> {
+        let function = stream.get_schema;
+        let schema = called(&mut stream, function, FFI_ArrowSchema::empty())?;
+        let schema = Arc::new(Schema::try_from(&schema)?);
+        Ok(Self { stream, schema })
+    }
+}
+
+impl RecordBatchReader for Stream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+impl Iterator for Stream {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let function = self.stream.get_next;
+        match called(&mut self.stream, function, FFI_ArrowArray::empty()) {
+            Ok(end) if end.is_released() => None,
+            array => Some(array.and_then(|array| imported(array, &self.schema))),
+        }
+    }
+}
+
+/// A function of a stream that writes what it returns.
+type Function<T> = unsafe extern "C" fn(*mut FFI_ArrowArrayStream, *mut T) -> c_int;
+
+fn called<T>(
+    stream: &mut FFI_ArrowArrayStream,
+    function: Option<Function<T>>,
+    mut output: T,
+) -> Result<T, ArrowError> {
+    let failed = |message: &str| ArrowError::CDataInterface(message.to_owned());
+    let function = function.ok_or_else(|| failed("the stream has been read already"))?;
+    // SAFETY: a stream with functions is not released, and they write to this place only.
+    if unsafe { function(stream, &raw mut output) } == 0 {
+        return Ok(output);
+    }
+    // SAFETY: as above; it returns null or a text, which lives until the next call.
+    let message = stream
+        .get_last_error
+        .map(|function| unsafe { function(stream) });
+    let message = message.filter(|message| !message.is_null());
+    let message = message.map(|message| unsafe { CStr::from_ptr(message) }.to_string_lossy());
+    Err(failed(
+        &message.unwrap_or("its library states no reason".into()),
+    ))
+}
+
+fn imported(array: FFI_ArrowArray, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let rows = array.len();
+    // SAFETY: the library states that the array has the types of its schema.
+    let data = unsafe { from_ffi_and_data_type(array, DataType::Struct(schema.fields().clone())) }?;
+    let (_, columns, nulls) = StructArray::from(part(&data, 0, rows)).into_parts();
+    if nulls.is_some_and(|nulls| nulls.null_count() > 0) {
+        let message = "a batch has rows that are null as a whole, which a table cannot have";
+        return Err(ArrowError::InvalidArgumentError(message.to_owned()));
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+}
+
+/// Returns a part of an array in which what is inside of structs and lists of a fixed size has their offsets: arrow adds that of a
+/// struct to a struct inside of it twice.
+fn part(data: &ArrayData, from: usize, length: usize) -> ArrayData {
+    let (whole, start) = (data.slice(from, length), data.offset() + from);
+    let each = |start, length| {
+        data.child_data()
+            .iter()
+            .map(move |one| part(one, start, length))
+            .collect()
+    };
+    let builder = match data.data_type() {
+        DataType::Struct(_) => whole
+            .into_builder()
+            .offset(0)
+            .child_data(each(start, length)),
+        DataType::FixedSizeList(_, size) => {
+            let size = usize::try_from(*size).unwrap_or_default();
+            whole
+                .into_builder()
+                .offset(0)
+                .child_data(each(start * size, length * size))
+        }
+        _ => {
+            let children = data.child_data().iter().map(|one| part(one, 0, one.len()));
+            whole.into_builder().child_data(children.collect())
+        }
+    };
+    // SAFETY: it is the same data, which the library states to be valid.
+    unsafe { builder.build_unchecked() }
 }

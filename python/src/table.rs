@@ -126,7 +126,7 @@ fn not_interrupted() -> Result<(), ArrowError> {
 /// found when it is read.
 fn caught<T>(read: impl FnOnce() -> T) -> Result<T, ArrowError> {
     catch_unwind(AssertUnwindSafe(read)).map_err(|_| {
-        let reason = "a batch cannot be read; does it match the schema of its table? A slice of nested structs has to be copied, such as with `take`";
+        let reason = "a batch cannot be read; does it match the schema of its table?";
         ArrowError::CDataInterface(reason.to_owned())
     })
 }
