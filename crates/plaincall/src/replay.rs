@@ -414,8 +414,11 @@ fn matches(event: &RunEvent, recorded: &RunEvent) -> bool {
     event == *recorded
 }
 
+/// Describes an event. Calls are counted from 1, as in all texts for people.
 fn describe(event: &RunEvent) -> String {
-    let of = |call: u32, id: &str, what: &str| format!("call {call} (`{id}`) {what}");
+    let of = |call: u32, id: &str, what: &str| {
+        format!("call {} (`{id}`) {what}", call.saturating_add(1))
+    };
     match event {
         RunEvent::Examples(_) => "the model reads examples".to_owned(),
         RunEvent::Untrusted(received) => format!(
@@ -423,7 +426,7 @@ fn describe(event: &RunEvent) -> String {
             received.number, received.name
         ),
         RunEvent::Message(_) => "the model receives a message".to_owned(),
-        RunEvent::Turn(turn) => format!("turn {} starts", turn.turn),
+        RunEvent::Turn(turn) => format!("turn {} starts", turn.turn.saturating_add(1)),
         RunEvent::Text(_) => "a part of the reply arrives".to_owned(),
         RunEvent::Call(event) => of(event.call, &event.id, "appears"),
         RunEvent::Waiting(event) => of(event.call, &event.id, "is complete, with these arguments"),
@@ -439,7 +442,7 @@ fn describe(event: &RunEvent) -> String {
         RunEvent::Result(event) => of(event.call, &event.id, &format!("ends as {}", event.status)),
         RunEvent::ReplyEnd(_) => "the reply ends".to_owned(),
         RunEvent::Cancel(cancel) => match cancel.call {
-            Some(call) => format!("call {call} is cancelled"),
+            Some(call) => format!("call {} is cancelled", call.saturating_add(1)),
             None => "all calls are cancelled".to_owned(),
         },
         RunEvent::TurnEnd(_) => "the turn ends".to_owned(),

@@ -175,11 +175,11 @@ async fn logs_that_do_not_fit() {
             }
             true
         },
-        "call 0 (`allow_b`) is admitted, which does not follow from the events before",
+        "call 1 (`allow_b`) is admitted, which does not follow from the events before",
     );
     check(
         |event| !matches!(event, RunEvent::Untrusted(_)),
-        "call 0 (`allow_b`) is ready and also appears in untrusted text, `page`, which does not follow",
+        "call 1 (`allow_b`) is ready and also appears in untrusted text, `page`, which does not follow",
     );
     check(
         |event| {
@@ -188,7 +188,7 @@ async fn logs_that_do_not_fit() {
             }
             true
         },
-        "call 0 (`allow_b`) is ready, which does not follow",
+        "call 1 (`allow_b`) is ready, which does not follow",
     );
     check(
         |event| {

@@ -92,7 +92,7 @@ async fn other_tools_and_other_settings() {
     };
     let log = Log::resume(&path).unwrap();
     let builder = other.builder(&Seen::default(), log, Recovery::Unknown);
-    let what = "call 0 (`a`) appears, which does not follow from the events before";
+    let what = "call 1 (`a`) appears, which does not follow from the events before";
     check(&builder.build().unwrap_err(), 4, what);
 }
 
