@@ -414,11 +414,9 @@ fn matches(event: &RunEvent, recorded: &RunEvent) -> bool {
     event == *recorded
 }
 
-/// Describes an event. Calls are counted from 1, as in all texts for people.
 fn describe(event: &RunEvent) -> String {
-    let of = |call: u32, id: &str, what: &str| {
-        format!("call {} (`{id}`) {what}", call.saturating_add(1))
-    };
+    let number = event.call().map_or(0, |call| u64::from(call) + 1);
+    let of = |id: &str, what: &str| format!("call {number} (`{id}`) {what}");
     match event {
         RunEvent::Examples(_) => "the model reads examples".to_owned(),
         RunEvent::Untrusted(received) => format!(
@@ -426,25 +424,23 @@ fn describe(event: &RunEvent) -> String {
             received.number, received.name
         ),
         RunEvent::Message(_) => "the model receives a message".to_owned(),
-        RunEvent::Turn(turn) => format!("turn {} starts", turn.turn.saturating_add(1)),
+        RunEvent::Turn(turn) => format!("turn {} starts", u64::from(turn.turn) + 1),
         RunEvent::Text(_) => "a part of the reply arrives".to_owned(),
-        RunEvent::Call(event) => of(event.call, &event.id, "appears"),
-        RunEvent::Waiting(event) => of(event.call, &event.id, "is complete, with these arguments"),
+        RunEvent::Call(event) => of(&event.id, "appears"),
+        RunEvent::Waiting(event) => of(&event.id, "is complete, with these arguments"),
         RunEvent::Ready(event) => match &event.held {
-            Some(held) => of(event.call, &event.id, &format!("is ready and {held}")),
-            None => of(event.call, &event.id, "is ready"),
+            Some(held) => of(&event.id, &format!("is ready and {held}")),
+            None => of(&event.id, "is ready"),
         },
-        RunEvent::Retry(event) => of(event.call, &event.id, "is retried"),
-        RunEvent::Admitted(event) => of(event.call, &event.id, "is admitted"),
-        RunEvent::Start(event) => of(event.call, &event.id, "is started"),
-        RunEvent::SubagentText(event) => of(event.call, &event.id, "writes"),
-        RunEvent::BackOff(event) => of(event.call, &event.id, "backs off"),
-        RunEvent::Result(event) => of(event.call, &event.id, &format!("ends as {}", event.status)),
+        RunEvent::Retry(event) => of(&event.id, "is retried"),
+        RunEvent::Admitted(event) => of(&event.id, "is admitted"),
+        RunEvent::Start(event) => of(&event.id, "is started"),
+        RunEvent::SubagentText(event) => of(&event.id, "writes"),
+        RunEvent::BackOff(event) => of(&event.id, "backs off"),
+        RunEvent::Result(event) => of(&event.id, &format!("ends as {}", event.status)),
         RunEvent::ReplyEnd(_) => "the reply ends".to_owned(),
-        RunEvent::Cancel(cancel) => match cancel.call {
-            Some(call) => format!("call {} is cancelled", call.saturating_add(1)),
-            None => "all calls are cancelled".to_owned(),
-        },
+        RunEvent::Cancel(cancel) if cancel.call.is_none() => "all calls are cancelled".to_owned(),
+        RunEvent::Cancel(_) => format!("call {number} is cancelled"),
         RunEvent::TurnEnd(_) => "the turn ends".to_owned(),
         _ => "an event".to_owned(),
     }
