@@ -87,7 +87,7 @@ export async function fromFragment(fragment: string): Promise<Place> {
   if (fragment === "" || fragment === "#") return place;
   const [isLink, packed, view = null, call] = /^#(?:([\w-]{8,})\/)?([a-z]{1,12})?(?:\/call-(\d+))?$/.exec(fragment) ?? [];
   if (isLink === undefined) return { ...place, damage: "This link is damaged: its end is missing, or a part was changed." };
-  Object.assign(place, { view, call: call === undefined ? null : Number(call) });
+  Object.assign(place, { view, call: call === undefined ? null : Number(call) - 1 });
   if (packed === undefined) return place;
   try {
     const bytes = await inflate(fromBase64(packed.replaceAll("-", "+").replaceAll("_", "/")), MOST);

@@ -24,11 +24,7 @@ export function slice(className: string, text: string): HTMLElement {
   return element;
 }
 
-/** A sentence: what stands between backticks is code, and options of the command line are controls of this page. */
+/** A sentence whose options of the command line are controls of this page. */
 export function prose<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, className: string, text: string, ...before: (globalThis.Node | string)[]): HTMLElementTagNameMap[Tag] {
-  const worded = CONTROLS.reduce((all, [option, control]) => all.replace(option, control), text);
-  const parts = worded.split("`");
-  // An odd one out is a character of the text.
-  if (parts.length % 2 === 0) parts.push(parts.splice(-2).join("`"));
-  return make(tag, className, null, ...before, ...parts.map((part, at) => (at % 2 === 0 ? part : make("code", "", part))));
+  return sentence(tag, className, CONTROLS.reduce((all, [option, control]) => all.replace(option, control), text), ...before);
 }

@@ -139,21 +139,39 @@ test("one number for a call, and no text in backticks", () => withPage({}, async
   assert.match(await page.locator("#interpretation").textContent(), /of call 2, ReadStation/);
   await page.click("#tab-graph");
   assert.match(await page.locator("#details .facts").textContent(), /call 2/);
+  assert.match(await page.locator("#details .message").textContent(), /days: expected/);
+  // A reply that has not run has no times.
+  assert.doesNotMatch(await page.locator("#details").textContent(), /Times/);
+  assert.match(page.url(), /\/graph\/call-2$/);
   for (const tab of await page.locator("[role=tab]:visible").all()) {
     await tab.click();
     const texts = await page.locator("main p:visible, main li:visible, main dd:not(:has(pre)):visible").allTextContents();
     assert.deepEqual(texts.filter((text) => text.includes("`")), []);
   }
+  await drop(page, [{ name: "run.log", bytes: log() }]);
+  await mode(page, "log");
+  assert.match(await page.locator("#transcript").textContent(), /unknown tool nosuch/);
 }));
 
-test("the chosen tab moves no other", () => withPage({}, async (page) => {
-  const places = () => page.evaluate(() => [...document.querySelectorAll("[role=tab]")].filter((tab) => tab.offsetParent).map((tab) => tab.getBoundingClientRect().x));
-  const before = await places();
-  for (const name of ["input", "graph", "diagnostics"]) {
-    await page.click(`#tab-${name}`);
-    assert.deepEqual(await places(), before);
-  }
-}));
+for (const size of [...Object.values(SIZES), { width: 1024, height: 700 }]) {
+  test(`the chosen tab moves no other, ${size.width} pixels`, () => withPage({ size }, async (page) => {
+    const places = () => page.evaluate(() => [...document.querySelectorAll("[role=tab]")].filter((tab) => tab.offsetParent).map((tab) => {
+      const { x, y } = tab.getBoundingClientRect();
+      return [x + document.getElementById("views").scrollLeft, y];
+    }));
+    const move = async (...names) => {
+      const before = await places();
+      for (const name of names) {
+        await page.click(`#tab-${name}`);
+        assert.deepEqual(await places(), before, name);
+      }
+    };
+    await move("input", "graph", "diagnostics");
+    await drop(page, [{ name: "run.log", bytes: log() }]);
+    await mode(page, "log");
+    await move("input", "timeline", "graph");
+  }));
+}
 
 test("an empty page", () => withPage({}, async (page) => {
   await inspect(page, "");

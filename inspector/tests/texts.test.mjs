@@ -87,7 +87,7 @@ test("a link holds the input", () => withPage({}, async (page) => {
   await page.click("#copy-link");
   await page.getByText("copied").waitFor();
   const link = await page.evaluate(() => navigator.clipboard.readText());
-  assert.ok(link.startsWith(`${PAGE}#`) && link.endsWith("/graph/call-2"), link.slice(-40));
+  assert.ok(link.startsWith(`${PAGE}#`) && link.endsWith("/graph/call-3"), link.slice(-40));
   const input = [await page.inputValue("#reply"), await page.inputValue("#definitions")];
   await withPage({ fragment: link.slice(PAGE.length) }, async (other) => {
     assert.deepEqual([await other.inputValue("#reply"), await other.inputValue("#definitions")], input);

@@ -20,7 +20,7 @@ pub(crate) fn record(root: &Path) -> Result<(), String> {
         screenshot(&browser, page, view, &root.join("docs/pictures").join(name))
     };
     let run = root.join("target/pictures/run.html");
-    shoot(&run, "timeline/call-6", "run-page.png")?;
+    shoot(&run, "timeline/call-7", "run-page.png")?;
     let Some(page) = inspector::page() else {
         return Ok(());
     };

@@ -137,7 +137,7 @@ function choose(number, from) {
 // The address names what is shown, so that it can be passed on. It may begin with more, such as a text.
 function keepAddress() {
   if (state.isAddressKept) return;
-  const call = state.chosen === null ? "" : `/call-${state.chosen}`;
+  const call = state.chosen === null ? "" : `/call-${state.chosen + 1}`;
   try {
     history.replaceState(null, "", `#${state.prefix}${document.body.dataset.view}${call}`);
   } catch {

@@ -22,6 +22,12 @@ function value(content, className = "") {
   return [pre, more];
 }
 
+// Why a call failed: the output of its tool, or a sentence.
+/** @param {string} content @param {string} className */
+function reason(content, className) {
+  return className === "error" || content.length > LONG ? value(content, className) : [sentence("p", `message ${className}`, content)];
+}
+
 /** @param {string} title @param {...(Node | string)} children */
 function part(title, ...children) {
   return make("section", "", null, make("h3", "", title), ...children);
@@ -122,7 +128,7 @@ function details(number) {
   ];
   if (call.open) parts.push(part("Interrupted", make("p", "", `The log ends ${STATES[call.open.state]}. Resuming the run (plaincall run --resume) ${call.open.resume}.`)));
   if (call.because) parts.push(skipped(call.because));
-  if (call.error !== null) parts.push(part("Error", ...value(call.error, kind(call))));
+  if (call.error !== null) parts.push(part("Error", ...reason(call.error, kind(call))));
   if (call.output !== null) parts.push(part("Output", ...value(call.output)));
   if (call.note !== null) parts.push(part("Note", ...value(call.note)));
   const more = moreDetails.flatMap((make) => make(call));
@@ -150,12 +156,13 @@ function details(number) {
     const links = needing.slice(0, MANY).map((other) => link(other, calls[other].id));
     parts.push(part("Needed by", make("p", "links", null, ...links, ...more)));
   }
-  if (call.held) parts.push(part("Held", make("p", "", `It ${call.held}.`)));
+  if (call.held) parts.push(part("Held", sentence("p", "", `It ${call.held}.`)));
   if (call.admission) parts.push(allowed(call.admission, call.ready_ms));
   if (call.attempts.length > 1 || call.attempts.some(({ error, is_interrupted }) => error !== null || is_interrupted)) {
     parts.push(part("Attempts", attemptTable(call)));
   }
-  parts.push(part("Times", stations(call)));
+  // A reply that has not run has no times.
+  if (trace.begin) parts.push(part("Times", stations(call)));
   panel.replaceChildren(...parts);
   panel.scrollTop = 0;
 }

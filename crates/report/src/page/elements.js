@@ -38,6 +38,22 @@ function make(tag, className, text, ...children) {
   return element;
 }
 
+// A sentence, in which the texts between backticks are code.
+/**
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {string} className
+ * @param {string} text
+ * @param {...(Node | string)} before
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+function sentence(tag, className, text, ...before) {
+  const parts = text.split("`");
+  // An odd one out is a character of the text.
+  if (parts.length % 2 === 0) parts.push(parts.splice(-2).join("`"));
+  return make(tag, className, null, ...before, ...parts.map((part, at) => (at % 2 === 0 ? part : make("code", "", part))));
+}
+
 /** @param {number} ms */
 function time(ms) {
   if (ms < 100) return `${ms} ms`;

@@ -13,5 +13,5 @@ function buildHead() {
   for (const at of trace.resumed) parts.push(`resumed at ${time(at)}`);
   byId("meta").textContent = parts.join(" · ");
   byId("problems").hidden = trace.problems.length === 0;
-  byId("problems").replaceChildren(...trace.problems.map((problem) => make("p", "", problem)));
+  byId("problems").replaceChildren(...trace.problems.map((problem) => sentence("p", "", problem)));
 }

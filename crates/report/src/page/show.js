@@ -11,6 +11,6 @@ addEventListener("DOMContentLoaded", () => {
   openTrace(JSON.parse(byId("data").textContent));
   const [, wantedView, wanted] = /^#(transcript|timeline|graph)?\/?(?:call-(\d+))?$/.exec(location.hash) ?? [];
   view(isNarrow.matches ? wantedView ?? "transcript" : wantedView === "graph" ? "graph" : "timeline");
-  if (wanted !== undefined && calls[Number(wanted)]) choose(Number(wanted), "address");
+  if (calls[Number(wanted) - 1]) choose(Number(wanted) - 1, "address");
   performance.mark("shown");
 });

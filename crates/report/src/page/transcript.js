@@ -16,7 +16,7 @@ function card(call) {
   }
   button.append(make("span", "took", took(call)));
   const reason = why(call);
-  if (reason) button.append(make("span", "reason", reason));
+  if (reason) button.append((kind(call) === "error" ? make : sentence)("span", "reason", reason));
   cards.set(call.number, button);
   return button;
 }
