@@ -39,7 +39,7 @@ export class Diagnostics {
 }
 
 /** What was looked for, and what a text without a call may be. */
-function withoutCalls({ bytes, settings }: Shown): HTMLElement[] {
+export function withoutCalls({ bytes, settings }: Shown): HTMLElement[] {
   const { syntax, start_prefix: start, key } = settings.dialect;
   const markers = [
     ...(syntax === "emoji" ? [] : [`\`${start || "!!!GADGET_START:"}\` at the start of a line`]),
@@ -56,8 +56,9 @@ function withoutCalls({ bytes, settings }: Shown): HTMLElement[] {
 const GUESSES: [RegExp, string][] = [
   [/^\s*Action:.*\n+\s*Action Input:/m, "It looks like ReAct (`Action:` and `Action Input:`), a format of other programs. Give the model the system prompt of the tab Prompt."],
   [/\\ud83d\\udee0|\\n!!!GADGET_START:/, "It looks like the inside of a JSON string: the line ends and the emoji are escaped. Paste the text without the escapes, or the whole JSON of the response."],
+  [/"(tool_calls|tool_use|function_call|functionCall)"/, "It looks like native tool calls in JSON. Plaincall reads the calls that a model without native tool calls writes as text."],
   [/^(data|event):/m, "It looks like an event stream without a model's text."],
-  [/(\?\?|\ufffd)+\[[\w.-]+/, "It looks like an emoji marker that was lost in a wrong encoding. Read and write the text as UTF-8."],
+  [/(\?\?|\ufffd|ð[\u0178\u009f]|Ã°)[^\n[]{0,40}\[[\w.-]+/, "It looks like an emoji marker in a wrong encoding. Read and write the text as UTF-8."],
 ];
 
 /** A section of the specification. The website has it; a page that was kept or sent does not. */

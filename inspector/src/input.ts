@@ -72,8 +72,13 @@ export class Input {
     byId("undo").addEventListener("click", () => this.#cleared && this.set(this.#cleared));
     byId("example").addEventListener("click", () => this.#show(() => this.showSample("invalid")));
     byId("samples").addEventListener("click", (event) => {
-      const name = around(event, "button")?.dataset["sample"] as Sample | undefined;
+      const name = around(event, "[data-sample]")?.dataset["sample"] as Sample | undefined;
       if (name !== undefined) this.#show(() => this.showSample(name));
+    });
+    byId("own").addEventListener("click", () => {
+      view("input");
+      this.#reply.focus();
+      this.#reply.select();
     });
     byId("offer-use").addEventListener("click", () => {
       const { given } = this;
@@ -107,7 +112,8 @@ export class Input {
   /** The input without the tools of an example, which another reply does not have. */
   get #own(): Given {
     const { given } = this;
-    return isSample(given) !== null && given.tools === this.#samples.tools ? { ...given, tools: "" } : given;
+    const isOfSample = isSample(given) !== null || given.bytes.length === 0;
+    return isOfSample && given.tools === this.#samples.tools ? { ...given, tools: "" } : given;
   }
 
   get #isDetected(): boolean {
@@ -224,9 +230,10 @@ export class Input {
     const { selectionStart: start, selectionEnd: end, value } = this.#reply;
     const isAll = start === 0 && end === value.length;
     const isLong = text.length > LONG;
+    if (isAll) this.#definitions.value = this.#own.tools;
     if (!isLong && !(isAll && text.includes("\r"))) return;
     event.preventDefault();
-    if (isAll) return this.set({ ...this.#own, bytes: encode(text) });
+    if (isAll) return this.set({ ...this.given, bytes: encode(text) });
     this.#reply.setRangeText(text, start, end, "end");
     this.#reply.dispatchEvent(new Event("input"));
   }

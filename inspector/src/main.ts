@@ -26,6 +26,7 @@ class Page {
   readonly #replay: Replay;
   /** Counts inputs, because a link is made meanwhile. */
   #version = 0;
+  #hasCalls = false;
   /** A reply whose calls have not been read. */
   #unread: Shown | null = null;
   /** Where each call starts. */
@@ -98,6 +99,7 @@ class Page {
     const mode = document.body.dataset["mode"] as Mode;
     if (mode === "empty") return "input";
     if (mode === "tools") return "prompt";
+    if (mode === "reply" && !this.#hasCalls) return "diagnostics";
     if (isNarrow.matches) return "transcript";
     return mode === "log" ? "timeline" : "calls";
   }
@@ -178,6 +180,7 @@ class Page {
     const shown: Shown = { given, read, settings, bytes, reply };
     openTrace({ ...EMPTY });
     this.#unread = shown;
+    this.#hasCalls = reply.calls > 0;
     this.#starts = [];
     byId("tab-diagnostics").textContent = numbered("Diagnostics", reply.diagnostics.length);
     byId("tab-calls").textContent = numbered("Calls", reply.calls);
@@ -189,7 +192,7 @@ class Page {
       count(errors, "error"),
       count(reply.diagnostics.length - errors, "warning"),
       reply.tools === null ? "no tools" : count(reply.tools, "tool"),
-      reply.syntax === null ? "no syntax" : `${reply.syntax} syntax`,
+      ...(reply.syntax === null ? [] : [`${reply.syntax} syntax`]),
     ].join(" · ");
     this.#readCallsFor(document.body.dataset["view"] ?? "");
     this.#panels.show(shown);
@@ -248,7 +251,7 @@ class Page {
 }
 
 /** The name of a tab, with a number. */
-const numbered = (name: string, number: number): string => (number === 0 ? name : `${name} (${number})`);
+const numbered = (name: string, number: number): string => (number === 0 ? name : `${name} (${number.toLocaleString("en")})`);
 
 /** Whether a key is no text, and no shortcut of the browser. */
 const isShortcut = (event: KeyboardEvent): boolean =>

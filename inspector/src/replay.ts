@@ -133,7 +133,7 @@ export class Replay {
     held.title = "held back";
     const rest = make("span", "not-arrived", readable(bytes, fed, behind));
     const text = byId("replay-text");
-    text.replaceChildren(...(from > 0 ? ["…"] : []), ...pieces, ...(fed > known ? [held] : []), make("span", "now", "▏"), rest);
+    text.replaceChildren(...(from > 0 ? ["…"] : []), ...pieces, ...(fed > known ? [held] : []), make("span", "now"), rest);
     text.querySelector(".now")?.scrollIntoView({ block: "nearest" });
   }
 

@@ -1,3 +1,4 @@
+import { withoutCalls } from "./diagnostics.js";
 import { prose } from "./prose.js";
 import type { CallView, Shown, Value } from "./model.js";
 
@@ -41,10 +42,10 @@ export class Tree {
   }
 
   /** Shows the open calls. */
-  show({ reply }: Shown): void {
-    const intro = reply.tools === null
+  show(shown: Shown): void {
+    const intro = shown.reply.tools === null
       ? "Without tools, values are converted by their text alone, and no argument is checked. Paste the tools on the tab Input."
-      : "What runs if every call before it succeeds. In a run, calls of tools that may change something also need a rule or an approval.";
+      : "A call that may run does so if every call before it succeeds. In a run, calls of tools that may change something also need a rule or an approval.";
     const groups: HTMLElement[] = [];
     for (let at = 0; at < calls.length; at += GROUP) {
       const group = make("div", "call-group");
@@ -58,7 +59,7 @@ export class Tree {
       }
       groups.push(group);
     }
-    this.#panel.replaceChildren(make("p", "hint", calls.length === 0 ? "The reply has no calls." : intro), ...groups);
+    this.#panel.replaceChildren(...(calls.length === 0 ? withoutCalls(shown) : [make("p", "hint", intro)]), ...groups);
   }
 
   #fill(group: Element): void {

@@ -91,7 +91,7 @@ test("chunks inside characters, and sizes without end", () => withPage({}, async
   await page.fill("#chunk-size", "9001");
   await page.locator("#replay-at").fill("1");
   const text = await page.locator("#replay-text").textContent();
-  assert.match(text, /^…€+\\xe2▏\\x82\\xac€+$/);
+  assert.match(text, /^…€+\\xe2\\x82\\xac€+$/);
 }));
 
 test("a screen reader hears the end of the replay", () => withPage({}, async (page) => {

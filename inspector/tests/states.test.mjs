@@ -28,8 +28,16 @@ const overlaps = (page) => page.evaluate(() => {
 
 for (const size of [{ width: 390, height: 844 }, { width: 320, height: 568 }, { width: 1024, height: 600 }]) {
   test(`nothing overlaps in the input, ${size.width} pixels`, () => withPage({ size }, async (page) => {
+    await page.click("#tab-input");
     assert.deepEqual(await overlaps(page), []);
     await inspect(page, `${REPLY}\\n!!!GADGET_EN\\D`, TOOLS);
+    const cut = await page.evaluate(() => [...document.querySelectorAll("#settings select")].filter((it) => {
+      const pen = document.createElement("canvas").getContext("2d");
+      pen.font = getComputedStyle(it).font;
+      // The padding, and the sign that it can be opened.
+      return pen.measureText(it.selectedOptions[0].text).width > it.clientWidth - 32;
+    }).map((it) => it.name));
+    assert.deepEqual(cut, []);
     assert.deepEqual(await overlaps(page), []);
     assert.deepEqual(await tooWide(page), []);
   }));
@@ -41,11 +49,12 @@ for (const [name, size] of Object.entries({ ...SIZES, small: { width: 768, heigh
       const box = await page.locator(selector).boundingBox();
       assert.ok(box !== null && box.y >= 0 && box.y + box.height <= size.height, selector);
     };
-    for (const selector of ["#about b", "[data-sample=valid]", "[data-sample=invalid]", "[data-sample=truncated]"]) await inSight(selector);
+    for (const selector of ["#about b", "[data-sample=valid]", "[data-sample=invalid]", "[data-sample=truncated]", "#own"]) await inSight(selector);
     assert.match(await page.locator("#about").textContent(), /without native tool calls writes them as text.*Paste a reply anywhere/);
     assert.match(await page.locator("#meta").textContent(), /^3 calls · 0 errors · 0 warnings · 2 tools/);
     assert.equal(new URL(page.url()).hash, "");
     const verdicts = async (sample) => {
+      await page.evaluate(() => isNarrow.matches && view("transcript"));
       await page.click(`[data-sample=${sample}]`);
       // The result is shown at once.
       await inSight(".bytes.header >> nth=0");
@@ -72,15 +81,37 @@ test("a truncated call of a tool that writes never may run", () => withPage({}, 
   }
 }));
 
+/** Pastes a text where the focus is. */
+async function paste(page, text) {
+  await page.evaluate((it) => navigator.clipboard.writeText(it), text);
+  await page.keyboard.press("Control+v");
+}
+
+test("another reply has no tools of an example", () => withPage({}, async (page) => {
+  const isAlone = () => page.waitForFunction(() => document.getElementById("meta").textContent.startsWith("1 call · 0 errors · 0 warnings · no tools"));
+  await page.click("#own");
+  assert.equal(await page.locator("#input").isVisible(), true);
+  await paste(page, REPLY);
+  await isAlone();
+  await page.click("#example");
+  await page.click("#tab-input");
+  await page.click("#clear");
+  await paste(page, REPLY);
+  await isAlone();
+  // Tools of a person stay.
+  await inspect(page, REPLY, TOOLS);
+  await page.focus("#reply");
+  await page.keyboard.press("Control+a");
+  await paste(page, `${REPLY}\n`);
+  await page.waitForFunction((length) => document.getElementById("reply-note").textContent.startsWith(`${length} bytes`), REPLY.length + 1);
+  assert.equal(await page.inputValue("#definitions"), TOOLS);
+}));
+
 test("a reply is pasted anywhere, and cleared without its tools", () => withPage({}, async (page) => {
   await page.click("#tab-calls");
   await page.locator("#meta").click();
-  const paste = (text) => page.evaluate((it) => {
-    const clipboardData = new DataTransfer();
-    clipboardData.setData("text/plain", it);
-    document.activeElement.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
-  }, text);
-  await paste(REPLY);
+  await paste(page, REPLY);
+  await page.waitForFunction((text) => document.getElementById("reply").value === text, REPLY);
   assert.equal(await page.inputValue("#reply"), REPLY);
   assert.equal(await page.locator("#calls").isVisible(), true);
   await page.click("#tab-input");
@@ -116,17 +147,30 @@ for (const [name, text] of Object.entries(RESPONSES)) {
   }));
 }
 
+const windows1252 = (text) => Buffer.from(text).toString("latin1").replace("\x9f", "\u0178").replace("\x9b", "\u203a").replace("\x80", "\u20ac");
+const EMOJI = "🛠️[Look a]\nhere\n🛠️[/end]\n";
 test("a text without a call is explained", () => withPage({}, async (page) => {
   const cases = {
     "Thought: I look.\nAction: Look\nAction Input: {}\n": /looks like ReAct/,
     "\\ud83d\\udee0\\ufe0f[Look]": /inside of a JSON string/,
     "??[Look]\n": /wrong encoding/,
+    [Buffer.from(EMOJI).toString("latin1")]: /wrong encoding.*unknown marker/,
+    [windows1252(EMOJI)]: /wrong encoding.*unknown marker/,
+    [windows1252(windows1252(EMOJI))]: /wrong encoding.*unknown marker/,
+    '{"choices": [{"message": {"content": null, "tool_calls": [{"function": {"name": "Look", "arguments": "{}"}}]}}]}': /native tool calls in JSON/,
     "I cannot help.": /system prompt of the tab Prompt/,
   };
   for (const [text, expected] of Object.entries(cases)) {
-    await inspect(page, text, TOOLS);
-    await page.click("#tab-diagnostics");
+    await page.evaluate(() => document.activeElement.blur());
+    await page.setViewportSize(text.length % 2 === 0 ? SIZES.phone : SIZES.desktop);
+    await paste(page, text);
+    // It is what the page shows then.
+    await page.locator("#diagnostics .message").first().waitFor();
+    await page.waitForFunction((it) => document.getElementById("reply").value === it, text);
+    assert.match(await page.locator("#meta").textContent(), /^0 calls · 0 errors · \d warnings? · no tools$/);
     const found = await page.locator("#diagnostics").textContent();
+    await page.click("#tab-calls");
+    assert.match(await page.locator("#calls").textContent(), /^No call was found/);
     assert.match(found, /^No call was found\. A call begins with !!!GADGET_START:/);
     assert.match(found, expected);
     assert.doesNotMatch(found, /No errors|`/);
@@ -180,7 +224,10 @@ test("an empty page", () => withPage({}, async (page) => {
   assert.deepEqual(await violations(page), []);
   await page.click("#example");
   await mode(page, "reply");
-  assert.equal(await page.locator("#welcome").isVisible(), false);
+  await page.setViewportSize(SIZES.phone);
+  await inspect(page, "");
+  await page.click("#tab-transcript");
+  assert.equal(await page.isVisible("#about b"), true);
 }));
 
 test("tools alone have a prompt and a grammar", () => withPage({}, async (page) => {
