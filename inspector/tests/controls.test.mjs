@@ -109,6 +109,7 @@ test("other markers are offered, and a person decides", () => withPage({}, async
 test("the parts of the reply with the keyboard", () => withPage({}, async (page) => {
   await page.click("[data-sample=invalid]");
   await page.focus("#transcript");
+  assert.equal(await page.getByRole("group", { name: "Reply", exact: true }).count(), 1);
   const words = () => page.locator("#interpretation").textContent();
   await page.keyboard.press("ArrowRight");
   assert.match(await words(), /^text .*shown to the user.*line 1, bytes 0 to/s);
@@ -139,6 +140,7 @@ test("views, calls and graph with the keyboard alone", () => withPage({}, async 
   await page.focus("#plane");
   await page.keyboard.press("ArrowRight");
   assert.equal(await chosen(page), 0);
+  assert.equal(await page.locator("#graph [role=status]").textContent(), "ReadStation oslo, may run");
   await page.keyboard.press("ArrowRight");
   assert.equal(await chosen(page), 2);
   assert.match(await page.locator("#details").textContent(), /skipped.*because|Why it was skipped/s);

@@ -578,6 +578,8 @@ function buildGraph() {
   listeners.opened.push(tie, wantGraph);
   listeners.chosen.push((number, from) => {
     if (from !== "graph") sought = number;
+    // A screen reader does not see which call is chosen.
+    byId("graph-call").textContent = number === null ? "" : seen(`${called(calls[number])}, ${statusText(calls[number])}`);
     wantGraph();
   });
   listeners.shown.push(wantGraph);
