@@ -48,7 +48,8 @@ export function withoutCalls({ bytes, settings }: Shown): HTMLElement[] {
   const looked = `No call was found. A call begins with ${markers.join(", or ")}${key ? `, with the key \`${key}\`` : ""}.`;
   const text = decode(bytes.subarray(0, 1 << 20));
   const guess = GUESSES.find(([pattern]) => pattern.test(text));
-  const next = guess?.[1] ?? "If the model should have called a tool, give it the system prompt of the tab Prompt.";
+  const advice = guess?.[1] ?? "If the model should have called a tool, give it the system prompt of the tab Prompt.";
+  const next = byId("offer").hidden ? advice : "Use the offer above the tabs.";
   return [prose("p", "message warning", looked), prose("p", "message", next)];
 }
 

@@ -82,11 +82,10 @@ export class Input {
     });
     byId("offer-use").addEventListener("click", () => {
       const { given } = this;
-      if (typeof this.#offer === "string") return this.#show(() => this.set({ ...given, bytes: encode(this.#offer as string) }));
-      this.set({ ...given, settings: { ...given.settings, dialect: this.#offer } });
+      const offer = this.#offer;
+      this.#show(() => this.set(typeof offer === "string" ? { ...given, bytes: encode(offer) } : { ...given, settings: { ...given.settings, dialect: offer } }));
       // The button is gone.
-      byId("options").open = true;
-      this.#field("start_prefix").focus();
+      document.querySelector<HTMLElement>("[aria-selected=true]")?.focus();
     });
     document.addEventListener("paste", (event) => {
       const text = event.clipboardData?.getData("text/plain") ?? "";

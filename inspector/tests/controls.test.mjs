@@ -86,18 +86,22 @@ test("other markers are offered, and a person decides", () => withPage({}, async
   await inspect(page, other);
   assert.match(await meta(page), /^0 calls/);
   assert.match(await page.locator("#offer").textContent(), /@@@GADGET_START:/);
+  await page.click("#tab-diagnostics");
+  assert.match(await page.locator("#diagnostics").textContent(), /^No call was found\..*Use the offer above the tabs\.$/);
   await page.click("#offer-use");
   await page.waitForFunction(() => document.getElementById("meta").textContent.startsWith("1 call · 0 errors"));
   assert.equal(await page.isChecked("[name=detect]"), false);
   assert.equal(await page.inputValue("[name=arg_prefix]"), "@@@ARG:");
   assert.equal(await page.isVisible("#offer"), false);
-  assert.equal(await page.evaluate(() => document.activeElement.name), "start_prefix");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "tab-calls");
+  await page.click("#tab-input");
   // What was detected stays, and another beginning before it does not matter.
   await page.check("[name=detect]");
   await inspect(page, `--GADGET_START:\nI think.\n</think>\n${other}`);
   await page.click("#offer-use");
   await page.waitForFunction(() => document.getElementById("meta").textContent.startsWith("1 call · 0 errors · 0 warnings"));
   assert.equal(await page.isChecked("[name=in_reasoning]"), true);
+  await page.click("#tab-input");
   // Words, markers that close no call, and texts with a known marker are no markers.
   await page.check("[name=detect]");
   for (const text of ["The GADGET_START: of a call.\nGADGET_END\n", "@@@GADGET_START:Look\n@@@ARG:at\n1\n", other + call("!!!GADGET_START:", "Look")]) {

@@ -140,6 +140,8 @@ for (const [name, text] of Object.entries(RESPONSES)) {
   test(`the text of a ${name} is offered`, () => withPage({}, async (page) => {
     await inspect(page, text);
     assert.match(await page.locator("#offer").textContent(), /the response of an API/);
+    await page.click("#tab-diagnostics");
+    assert.doesNotMatch(await page.locator("#diagnostics").textContent(), /without the escapes/);
     await page.click("#offer-use");
     assert.equal(await page.inputValue("#reply"), CONTENT);
     assert.match(await page.locator("#meta").textContent(), /^1 call · 0 errors/);
