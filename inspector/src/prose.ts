@@ -1,15 +1,8 @@
 /** Fixes of the command line, and the controls of this page for them. */
 const CONTROLS: [RegExp, string][] = [
-  [/`--no-reasoning`/g, "“The reply has no reasoning”"],
-  [/`--in-reasoning`/g, "“The reply starts inside reasoning”"],
-  [/`--markers anywhere`/g, "“Markers count anywhere in a line”"],
-  [/`--self-closing`/g, "“Self-closing emoji calls”"],
-  [/`--escaped`/g, "“Escaped markers are content”"],
-  [/`--strict`/g, "“Only the canonical emoji marker”"],
-  [/`--complete`/g, "“It ended naturally”"],
-  [/`--unclosed run`/g, "“Calls without an end marker: run”"],
-  [/`--key`/g, "“Key”"],
-  [/`--reasoning`/g, "“Reasoning begins with” and “ends with”"],
+  [/`--dialect no-reasoning`/g, "“The reply has no reasoning”"],
+  [/`--dialect in-reasoning`/g, "“The reply starts inside reasoning”"],
+  [/`--dialect anywhere`/g, "“Markers count anywhere in a line”"],
 ];
 
 /** Long texts are split after about as many bytes, so that parts out of sight cost nothing. */

@@ -219,6 +219,24 @@ for (const size of [...Object.values(SIZES), { width: 1024, height: 700 }]) {
   }));
 }
 
+test("fixes name the controls of the page", () => withPage({}, async (page) => {
+  const call = "!!!GADGET_START:Look\n!!!GADGET_END\n";
+  for (const [reply, controls] of [
+    [`<think>\n${call}</think>\n`, ["“The reply has no reasoning”"]],
+    [`${call}</think>\nHi.\n`, ["“The reply starts inside reasoning”", "“The reply has no reasoning”"]],
+    ["!!!GADGET_START:Look\n!!!ARG:at\nx !!!GADGET_START:Look\n!!!GADGET_END\n", ["“Markers count anywhere in a line”"]],
+  ]) {
+    await inspect(page, reply);
+    await page.click("#tab-diagnostics");
+    const text = await page.locator("#diagnostics").textContent();
+    for (const control of controls) {
+      assert.ok(text.includes(control), text);
+      assert.ok(await page.locator("#options label", { hasText: control.slice(1, -1) }).count(), control);
+    }
+    assert.doesNotMatch(text, /--[a-z]/);
+  }
+}));
+
 test("an empty page", () => withPage({}, async (page) => {
   await inspect(page, "");
   await mode(page, "empty");

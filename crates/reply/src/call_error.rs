@@ -231,7 +231,7 @@ impl fmt::Display for CallError {
             ),
             Self::SlashInHeader(end_marker) => write!(
                 formatter,
-                "the header of this call ends with ` /`, which does not end a call here: remove it and end the call with `{end_marker}`. (The option `--self-closing` allows it.)"
+                "the header of this call ends with ` /`, which does not end a call here: remove it and end the call with `{end_marker}`. (The setting `self-closing` allows it.)"
             ),
             Self::MaybeReasoning(close) => write!(
                 formatter,
