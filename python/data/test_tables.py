@@ -214,7 +214,7 @@ def test_mistakes() -> None:
         pyarrow.table(pc.table(INPUT, "txt"))
     with pytest.raises(ValueError, match="the column `id` has the type Int64"):
         pyarrow.table(pc.table(INPUT, "id"))
-    with pytest.raises(TypeError, match=r"found list; convert it with `pyarrow\.table`"):
+    with pytest.raises(TypeError, match=r'found list; make one, such as `pyarrow\.table\({"text": texts}\)`'):
         pc.table([CALL])
     with pytest.raises(ValueError, match="no column `calls`"):
         pc.error_rates(INPUT)

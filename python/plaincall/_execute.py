@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, TypeAlias
 
 from plaincall._plaincall import Call, Plan
-from plaincall.tools import ArgumentError, Result, Toolbox
+from plaincall.tools import ArgumentError, Result, Toolbox, _wrong_type
 
 Approve = Callable[[Call], "bool | str | Awaitable[bool | str]"]
 """Decides whether a call runs: `True`, or `False` or a reason for the model why it does not."""
@@ -77,8 +77,8 @@ async def execute(
 
     A tool gets the arguments that were validated, whatever `approve` does with `Call.arguments`, which is a new `dict` each time.
     """
+    _check(tools, calls, concurrency, timeout)
     written = list(calls)
-    _check_limits(tools, concurrency, timeout)
     plan = Plan(tools._set, None if concurrency is None else min(concurrency, 2**32 - 1))
     for call in written:
         plan.add(call, approve is not None)
@@ -137,17 +137,19 @@ async def execute(
     return [results[index] for index in range(len(written))]
 
 
-def _check_limits(tools: object, concurrency: object, timeout: object) -> None:
+def _check(tools: object, calls: object, concurrency: object, timeout: object) -> None:
     if not isinstance(tools, Toolbox):
-        raise TypeError(f"`tools`: expected a Toolbox, found {type(tools).__name__}")
+        raise _wrong_type("tools", "a Toolbox", tools)
+    if not isinstance(calls, Iterable):
+        raise _wrong_type("calls", "the calls of a document, `document.calls`", calls)
     if concurrency is not None:
         if not isinstance(concurrency, int):
-            raise TypeError(f"`concurrency`: expected a whole number, found {type(concurrency).__name__}")
+            raise _wrong_type("concurrency", "a whole number", concurrency)
         if concurrency < 1:
             raise ValueError(f"`concurrency`: found {concurrency}, expected a whole number of at least 1")
     if timeout is not None:
         if not isinstance(timeout, (int, float)):
-            raise TypeError(f"`timeout`: expected a number of seconds, found {type(timeout).__name__}")
+            raise _wrong_type("timeout", "a number of seconds", timeout)
         if math.isnan(timeout) or timeout <= 0:
             raise ValueError(f"`timeout`: found {timeout}, expected a number of seconds above 0")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any, NoReturn
 
-import anyio
-
 from plaincall._gateway import READ_ON, STOP, USAGE_ONLY, Settings, new_adapter, translate
 from plaincall._plaincall import USAGE_WAIT, ErrorResponse, TokenCount
 
@@ -195,6 +193,9 @@ class Exchange:
 
     async def async_pieces(self) -> AsyncIterator[bytes | ErrorResponse]:
         """The same with coroutines."""
+        # It comes with httpx and httpx2: without them, only their own error has advice.
+        import anyio
+
         http, inner = self.translation.http, self.translation.inner
         steps = self.steps()
         chunks: Any = None

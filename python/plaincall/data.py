@@ -166,7 +166,7 @@ def _arrow(data: Any) -> Any:
         return _Dataset(data)
     raise TypeError(
         f"`data`: expected a table that implements the Arrow PyCapsule interface, found {type(data).__name__}; "
-        "convert it with `pyarrow.table`"
+        'make one, such as `pyarrow.table({"text": texts})`'
     )
 
 

@@ -28,13 +28,8 @@ from plaincall._plaincall import (
 Effect: TypeAlias = Literal["read", "idempotent", "write"]
 Status: TypeAlias = Literal["ok", "error", "skipped", "rejected", "cancelled", "unknown"]
 Engine: TypeAlias = Literal["vllm", "sglang", "llama.cpp", "llguidance", "xgrammar"]
-Stop: TypeAlias = Literal[
-    "natural", "end_of_file", "length", "broken",
-    # The finish reasons of APIs.
-    "stop", "tool_calls", "tool_call", "function_call", "tool_use", "end_turn", "eos", "eos_token", "complete", "completed",
-    "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded", "limit",
-    "content_filter", "stop_sequence", "refusal", "pause_turn", "incomplete", "error",
-]  # fmt: skip
+# Clients such as those of Ollama and LiteLLM have a `str`.
+Stop: TypeAlias = Literal["natural", "end_of_file", "length", "broken", "stop"] | str
 """How a text ended: `natural` (it is complete), `end_of_file`, `length` or `broken` (unknown), or the finish reason of an API.
 
 Only a known reason is a natural end or a length limit. Any other one, such as `content_filter` or `stop_sequence`, is `broken`.
@@ -548,6 +543,10 @@ class Toolbox(Mapping[str, Tool[..., Any]]):
 
         With `calls`, the results are in their order, and a call without a result gets one with the status `unknown`.
         """
+        if not isinstance(results, Iterable):
+            raise _wrong_type("results", "a list of results, as `execute` returns it", results)
+        if calls is not None and not isinstance(calls, Iterable):
+            raise _wrong_type("calls", "the calls of a document, `document.calls`", calls)
         written = list(results)
         for at, one in enumerate(written):
             if not isinstance(one, Result):

@@ -370,9 +370,10 @@ async def test_a_function_in_a_thread_goes_on_after_its_time_limit(monkeypatch: 
         ({"timeout": 0}, "`timeout`: found 0, expected a number of seconds above 0"),
         ({"timeout": float("nan")}, "`timeout`: found nan, expected a number of seconds above 0"),
         ({"tools": [print]}, "`tools`: expected a Toolbox, found list"),
+        ({"calls": pc.parse("")}, "`calls`: expected the calls of a document, `document.calls`, found Document"),
     ],
 )
-async def test_invalid_limits(options: dict[str, Any], message: str) -> None:
+async def test_invalid_options(options: dict[str, Any], message: str) -> None:
     tools, _ = toolbox()
     with pytest.raises((TypeError, ValueError), match=f"^{message}"):
         await pc.execute(**{"tools": tools, "calls": [], **options})

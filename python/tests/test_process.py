@@ -248,7 +248,7 @@ def test_what_the_module_has() -> None:
     assert pc.__version__ == importlib.metadata.version("plaincall")
     assert {"httpx2", "parse", "__version__"} <= set(dir(pc)) and "httpx2" not in pc.__all__
     assert all(hasattr(pc, name) for name in pc.__all__)
-    without = "import sys; sys.modules.update(httpx=None, httpx2=None)\n"
+    without = "import sys; sys.modules.update(httpx=None, httpx2=None, anyio=None)\n"
     assert run(without + "from plaincall import *; print(parse('x').text, table.__name__)") == "x table\n"
     for name, other in (("httpx", "httpx2"), ("httpx2", "httpx")):
         message = f"`plaincall.{name}` needs {name}: `pip install 'plaincall[{name}]'`. If your client uses {other}"

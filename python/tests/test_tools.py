@@ -638,6 +638,8 @@ def test_descriptions_and_defaults_beside_hints_of_pydantic() -> None:
         ),
         (lambda: untyped_tools.repair("x"), "`document`: expected a Document, which `parse` returns, found str"),
         (lambda: untyped_tools.results(["x"]), "`results\\[0\\]`: expected a Result, found str"),
+        (lambda: untyped_tools.results(pc.parse("")), "`results`: expected a list of results, .*, found Document"),
+        (lambda: untyped_tools.results([], pc.parse("")), "`calls`: expected the calls .*, found Document"),
         (lambda: untyped_tools.render("add", "x"), "`arguments`: expected a dict, found str"),
         (lambda: untyped_tools.render(5, {}), "`name`: expected a str, found int"),
         (

@@ -47,16 +47,16 @@ def replies(
     chat: openai.types.chat.ChatCompletion,
     message: anthropic.types.Message,
     response: openai.types.responses.Response,
-    stop: pc.Stop,
+    done_reason: str | None,
 ) -> None:
     choice = chat.choices[0]
     toolbox.parse(choice.message.content or "", stop=choice.finish_reason)
     toolbox.parse("", stop=message.stop_reason)
-    pc.parse("", stop=stop)
-    toolbox.reader().finish(stop="max_tokens")
-    pc.parse("", stop="natrual")  # type: ignore[arg-type]
+    # As Ollama's client has it.
+    pc.parse("", stop=done_reason)
+    toolbox.reader().finish(stop=done_reason)
+    pc.table([], stop=done_reason)
     pc.parse("", stop=1)  # type: ignore[arg-type]
-    pc.table([], stop="soon")  # type: ignore[arg-type]
     toolbox.history(choice.message.content, choice.message.tool_calls)
     toolbox.history(message.content)
     toolbox.history(response.output)
