@@ -8,9 +8,21 @@ const encoder = new TextEncoder();
 /** Returns a string or bytes. Throws an error for anything else, such as an `ArrayBuffer`. */
 export function checkChunk(chunk: Chunk): Chunk {
   if (typeof chunk === "string" || chunk instanceof Uint8Array) return chunk;
-  const found = Object.prototype.toString.call(chunk).slice("[object ".length, -1);
-  throw new PlaincallError(`expected a string or a Uint8Array, found ${found}`);
+  throw new PlaincallError(`expected a string or a Uint8Array, found ${kindOf(chunk)}`);
 }
+
+function kindOf(value: unknown): string {
+  return Object.prototype.toString.call(value).slice("[object ".length, -1);
+}
+
+/** Returns the items of a list. Throws an error for anything else, such as a document in place of its calls. */
+export function listOf<One>(name: string, expected: string, items: Iterable<One>): One[] {
+  if (typeof items?.[Symbol.iterator] === "function") return [...items];
+  throw new PlaincallError(`\`${name}\`: expected ${expected}, found ${kindOf(items)}`);
+}
+
+/** Which list of calls a function needs. */
+export const CALLS = "the calls of a document, `document.calls`";
 
 /** The maximum length of a piece that the core gets at once, in bytes or in units of UTF-16. */
 export const MOST_PIECE: number = 1 << 20;

@@ -1,12 +1,13 @@
 /** Calls the tools of a reply in dependency order. */
 
+import { CALLS, listOf } from "./chunk.js";
 import type { Core } from "./core.js";
 import type { Call, Json } from "./document.js";
 import { PlaincallError } from "./errors.js";
 import { failure, type Result, type ResultOf, type Signal, type Tool, type Toolbox, type ToolCollection } from "./tools.js";
 
 /** Decides whether a call runs: `true`, or `false` or a reason for the model why it does not. */
-export type Approve = (call: Call<string, any>, tool: Tool<any, any> | undefined) => boolean | string | Promise<boolean | string>;
+export type Approve = (call: Call<string, any>, tool: Tool<any, any>) => boolean | string | Promise<boolean | string>;
 
 /** The options of `execute`. */
 export interface ExecuteOptions {
@@ -59,7 +60,7 @@ const MOST_TIME = 2 ** 31 - 1;
  *
  * ```ts
  * const { calls } = toolbox.parse(reply, { stop: "natural" });
- * const results = await execute(toolbox, calls, { approve: (call, tool) => tool?.effect === "read" || ask(call) });
+ * const results = await execute(toolbox, calls, { approve: (call, { effect }) => effect === "read" || ask(call) });
  * const message = toolbox.results(results, calls);
  * ```
  */
@@ -75,7 +76,8 @@ export async function execute<Tools extends ToolCollection = any>(
     throw new PlaincallError(`\`concurrency\`: found ${String(concurrency)}, expected a whole number of at least 1`);
   }
   signal?.throwIfAborted();
-  const written = [...calls];
+  if (typeof toolbox?.plan !== "function") throw new PlaincallError("`toolbox`: expected a `Toolbox`; create one with `new Toolbox(tools)`");
+  const written = listOf("calls", CALLS, calls);
   const plan = new Plan(toolbox, written, concurrency, approve !== undefined);
   const results: ExecutedResult[] = [];
   const stop = new Stop();
@@ -105,7 +107,7 @@ export async function execute<Tools extends ToolCollection = any>(
             actions.push(...plan.next("admit", index));
           } else if (kind === "ready") {
             run(async () => {
-              const denial = await denied(approve!, call, tool);
+              const denial = await denied(approve!, call, tool!);
               if (stop.isStopped) return [];
               return denial === undefined ? plan.next("admit", index) : plan.next("deny", index, { reason: denial });
             });
@@ -185,7 +187,7 @@ class Plan {
 }
 
 /** Returns why a call is denied, or undefined if it is approved. */
-async function denied(approve: Approve, call: Call, tool: Tool | undefined): Promise<string | undefined> {
+async function denied(approve: Approve, call: Call, tool: Tool): Promise<string | undefined> {
   try {
     const decision = await approve(call, tool);
     if (decision === true) return undefined;

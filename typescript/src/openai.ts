@@ -119,6 +119,10 @@ const encoder = new TextEncoder();
  * Throws a `PlaincallError` for invalid settings.
  */
 export function plaincallFetch(options: FetchOptions = {}): Fetch {
+  // A client has called it with an address.
+  if (arguments.length > 1 || typeof options !== "object") {
+    throw new PlaincallError("a client needs `fetch: plaincallFetch()`, with parentheses, and not `fetch: plaincallFetch`");
+  }
   const { fetch: inner = globalThis.fetch, secret = random(), onChangedTool = warn, ...settings } = options;
   if (typeof inner !== "function") throw new PlaincallError("`fetch` must be a function");
   if (!(secret instanceof Uint8Array)) throw new PlaincallError("`secret` must be a Uint8Array");

@@ -6,7 +6,7 @@ import { DefinitionError, PlaincallError } from "./errors.js";
 import type { ExecutedResult } from "./execute.js";
 import { readEvents, type ParserEvent, type TextEvent } from "./events.js";
 import { Content } from "./parser.js";
-import { checkChunk, Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
+import { CALLS, checkChunk, Halves, listOf, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
 import { describe, isStandard, toJsonSchema, type Input, type JsonSchema, type Output, type StandardSchema } from "./schema.js";
 
 /**
@@ -181,12 +181,16 @@ export interface ToolboxOptions {
  * });
  * ```
  *
- * Throws a `DefinitionError` for a schema without a JSON Schema.
+ * Throws a `DefinitionError` without a schema, and for one without a JSON Schema.
  */
 export function tool<const Name extends string, Schema extends StandardSchema | JsonSchema, Result = unknown>(
   options: ToolOptions<Schema, Result, Name>,
 ): Tool<Input<Schema>, Result, Name> {
   const { name = "" as Name, description = "", input, effect = "write", exclusive = false, execute } = options;
+  if (!(Object(input) === input)) {
+    const which = name === "" ? "a tool" : `the tool \`${name}\``;
+    throw new DefinitionError(`${which} needs an \`input\`: a schema of zod, valibot or arktype, or a JSON Schema`);
+  }
   return {
     name,
     description,
@@ -329,8 +333,8 @@ export class Toolbox<Tools extends ToolCollection = any> implements Disposable {
    * are in their order, and a call without a result gets one with the status `unknown`.
    */
   results(results: Iterable<Result>, calls?: Iterable<Call<string, any>>): string {
-    const order = calls === undefined ? null : [...calls].map(({ name, id }) => [name, id]);
-    const texts = [...results].map(({ id, name, output, error, status }) => ({ id, name, output, error, status }));
+    const order = calls === undefined ? null : listOf("calls", CALLS, calls).map(({ name, id }) => [name, id]);
+    const texts = listOf("results", "a list of results, as `await execute` returns it", results).map(({ id, name, output, error, status }) => ({ id, name, output, error, status }));
     return this.#perform("results", { results: texts, calls: order });
   }
 

@@ -376,6 +376,8 @@ test("options of other types are errors", async () => {
   for (const options of [{ concurrency: NaN }, { concurrency: 1.5 }, { concurrency: 0 }, { timeout: "5" }, { timeout: NaN }]) {
     await assert.rejects(execute(box, [], options), plaincall.PlaincallError, JSON.stringify(options));
   }
+  await assert.rejects(execute([], []), /^PlaincallError: `toolbox`: expected a `Toolbox`; create one/);
+  await assert.rejects(execute(box, box.parse("")), /^PlaincallError: `calls`: expected the calls of a document, `document.calls`, found Object$/);
 });
 
 test("outputs", async () => {

@@ -179,6 +179,11 @@ test("errors name the option", () => {
     [() => new Toolbox({ a: tool({ input: z.object({}) }), b: 5 }), /^`b`: expected a tool, as `tool` makes them$/],
     [() => new Toolbox({ sum: add }), /^`sum`: the tool has another name, `add`$/],
     [() => new Toolbox([tool({ input: z.object({}) })]), /^a tool in a list needs a `name`/],
+    [() => tool({ name: "a", parameters: {} }), /^the tool `a` needs an `input`: a schema of zod/],
+    [() => tool({ inputSchema: z.object({}) }), /^a tool needs an `input`/],
+    [() => new Toolbox([add]).results(plaincall.parse("")), /^`results`: expected a list of results, as `await execute` returns it, found Object$/],
+    [() => new Toolbox([add]).results([], plaincall.parse("")), /^`calls`: expected the calls of a document, `document.calls`, found Object$/],
+    [() => plaincallFetch("http://model.test/v1", {}), /^a client needs `fetch: plaincallFetch\(\)`, with parentheses/],
   ];
   for (const [use, message] of expected) assert.throws(use, (error) => error instanceof PlaincallError && message.test(error.message), `${message}`);
 });

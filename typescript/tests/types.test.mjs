@@ -5,7 +5,9 @@ import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { rmSync, writeFileSync } from "node:fs";
-import { test } from "node:test";
+import { after, test } from "node:test";
+
+import { examplesOf, PAGES } from "./examples.mjs";
 
 const require = createRequire(import.meta.url);
 const folder = join(import.meta.dirname, "consumers");
@@ -15,12 +17,12 @@ const OPTIONS = { noEmit: true, strict: true, skipLibCheck: false, exactOptional
 const NODE = { module: "nodenext" };
 const BUNDLER = { module: "esnext", moduleResolution: "bundler" };
 
-/** Compiles a program with each compiler. */
+/** Compiles programs with each compiler. */
 function check(name, file, options, compilers = COMPILERS) {
   for (const compiler of compilers) {
     test(`${name}, ${compiler}`, () => {
       const project = join(folder, `${name.replaceAll(" ", "-")}-${compiler}.json`);
-      writeFileSync(project, JSON.stringify({ compilerOptions: { ...OPTIONS, ...options }, files: [file] }));
+      writeFileSync(project, JSON.stringify({ compilerOptions: { ...OPTIONS, ...options }, files: [file].flat() }));
       const program = join(dirname(require.resolve(`${compiler}/package.json`)), "bin/tsc");
       const compile = spawnSync("node", [program, "--project", project], { encoding: "utf8" });
       rmSync(project);
@@ -38,3 +40,11 @@ check("with the types of Node", "dom.ts", { ...NODE, lib: ["esnext"], types: ["n
 // The declarations of the clients themselves do not all compile.
 check("calls and results by name", "named.ts", { ...NODE, lib: ["esnext", "dom"], skipLibCheck: true });
 check("with published clients", "clients.ts", { ...NODE, lib: ["esnext", "dom"], types: ["node"], skipLibCheck: true }, ["typescript"]);
+
+const examples = PAGES.flatMap(examplesOf).map((code, index) => {
+  const file = join(folder, `example-${index}.mts`);
+  writeFileSync(file, code);
+  return file;
+});
+after(() => examples.forEach((file) => rmSync(file)));
+check("the examples of the pages", examples, { ...NODE, lib: ["esnext", "dom"], types: ["node"], skipLibCheck: true }, ["typescript"]);

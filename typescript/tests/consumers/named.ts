@@ -38,8 +38,7 @@ for (const toolbox of [listed, record] as const) {
   toolbox.history("a", toolbox.parse("").calls);
 }
 
-const approve = (call: Call<string, any>, tool?: { effect: string }) => tool?.effect === "read" || call.name;
-const results = await execute(listed, listed.parse("").calls, { approve });
+const results = await execute(listed, listed.parse("").calls, { approve: (call, { effect }) => effect === "read" || call.name });
 for (const result of [...results, ...(await execute(record, record.parse("").calls))]) {
   if (result.status === "ok" && result.name === "find") console.log(result.value.found.toFixed());
   // @ts-expect-error: an error has no value of the tool.
