@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, TypeAlias
 
 from plaincall._plaincall import Call, Plan
-from plaincall.tools import ArgumentError, Result, Toolbox, _wrong_type
+from plaincall.tools import CALLS, ArgumentError, Result, Toolbox, _list_of, _wrong_type
 
 Approve = Callable[[Call], "bool | str | Awaitable[bool | str]"]
 """Decides whether a call runs: `True`, or `False` or a reason for the model why it does not."""
@@ -77,8 +77,8 @@ async def execute(
 
     A tool gets the arguments that were validated, whatever `approve` does with `Call.arguments`, which is a new `dict` each time.
     """
-    _check(tools, calls, concurrency, timeout)
-    written = list(calls)
+    _check(tools, concurrency, timeout)
+    written = _list_of(Call, "calls", CALLS, calls)
     plan = Plan(tools._set, None if concurrency is None else min(concurrency, 2**32 - 1))
     for call in written:
         plan.add(call, approve is not None)
@@ -137,11 +137,9 @@ async def execute(
     return [results[index] for index in range(len(written))]
 
 
-def _check(tools: object, calls: object, concurrency: object, timeout: object) -> None:
+def _check(tools: object, concurrency: object, timeout: object) -> None:
     if not isinstance(tools, Toolbox):
         raise _wrong_type("tools", "a Toolbox", tools)
-    if not isinstance(calls, Iterable):
-        raise _wrong_type("calls", "the calls of a document, `document.calls`", calls)
     if concurrency is not None:
         if not isinstance(concurrency, int):
             raise _wrong_type("concurrency", "a whole number", concurrency)

@@ -447,7 +447,11 @@ class Toolbox(Mapping[str, Tool[..., Any]]):
             definitions.append(made.definition())
             known[made.name] = made.effect
             functions[made.name] = made
-        known.update(effects or {})
+        effects = {} if effects is None else effects
+        if not isinstance(effects, Mapping):
+            raise _wrong_type("effects", "a dict of effects by name", effects)
+        _check(str, "a str", {f"effects[{name!r}]": effect for name, effect in effects.items()})
+        known.update((str(name), effect) for name, effect in effects.items())
         self._set = ToolSet(
             json.dumps(definitions),
             list(known.items()),
@@ -456,7 +460,7 @@ class Toolbox(Mapping[str, Tool[..., Any]]):
         )
         self._tools: dict[str, Tool[..., Any]] = {}
         described = self._set.tools()
-        for name in effects or {}:
+        for name in effects:
             if name not in described:
                 raise DefinitionError(f"unknown tool `{name}` in `effects`; tools: {', '.join(described)}")
         for name, (description, schema, effect) in described.items():
@@ -491,6 +495,7 @@ class Toolbox(Mapping[str, Tool[..., Any]]):
 
         `description_length` is the maximum length of each description, in characters. Default: no limit.
         """
+        _check(bool, "True or False", {"one_call": one_call, "without_dependencies": without_dependencies})
         return self._set.prompt(
             one_call=one_call, without_dependencies=without_dependencies, description_length=description_length
         )
@@ -543,16 +548,14 @@ class Toolbox(Mapping[str, Tool[..., Any]]):
 
         With `calls`, the results are in their order, and a call without a result gets one with the status `unknown`.
         """
-        if not isinstance(results, Iterable):
-            raise _wrong_type("results", "a list of results, as `execute` returns it", results)
-        if calls is not None and not isinstance(calls, Iterable):
-            raise _wrong_type("calls", "the calls of a document, `document.calls`", calls)
-        written = list(results)
+        written = _list_of(Result, "results", "a list of results, as `execute` returns it", results)
         for at, one in enumerate(written):
-            if not isinstance(one, Result):
-                raise _wrong_type(f"results[{at}]", "a Result", one)
+            _check(str, "a str", {f"results[{at}].{name}": getattr(one, name) for name in ("id", "name")})
+            others = {f"results[{at}].{name}": getattr(one, name) for name in ("output", "error", "status")}
+            _check((str, NoneType), "a str or None", others)
         given = [(one.name, one.id, one.status, one.output, one.error) for one in written]
-        order = None if calls is None else [(call.name, call.id) for call in calls]
+        of_calls = () if calls is None else _list_of(Call, "calls", CALLS, calls)
+        order = None if calls is None else [(call.name, call.id) for call in of_calls]
         return self._set.results(given, order)
 
     def render(
@@ -569,9 +572,7 @@ class Toolbox(Mapping[str, Tool[..., Any]]):
                 raise RenderError(f"JSON has no value for the argument {at!r}: {value!r}")
         if isinstance(dependencies, str):
             raise _wrong_type("dependencies", "a list of ids", dependencies)
-        for what, text in (("name", name), ("id", "" if id is None else id)):
-            if not isinstance(text, str):
-                raise _wrong_type(what, "a str", text)
+        _check(str, "a str", {"name": name, "id": "" if id is None else id})
         return self._set.render(name, json.dumps(dict(arguments)), id, list(dependencies))
 
     def escape(self, text: str) -> str:
@@ -593,9 +594,8 @@ class Toolbox(Mapping[str, Tool[..., Any]]):
 
         Raises `GrammarError` if the tools have no grammar.
         """
-        for what, text in (("engine", engine), ("choice", choice), ("only", "" if only is None else only)):
-            if not isinstance(text, str):
-                raise _wrong_type(what, "a str", text)
+        _check(str, "a str", {"engine": engine, "choice": choice, "only": "" if only is None else only})
+        _check(bool, "True or False", {"one_call": one_call, "ids": ids})
         return self._set.grammar(engine, choice=choice, only=only, one_call=one_call, ids=ids)
 
 
@@ -607,6 +607,25 @@ Content: TypeAlias = str | Iterable[object] | None
 
 def _wrong_type(name: str, expected: str, found: object) -> TypeError:
     return TypeError(f"`{name}`: expected {expected}, found {type(found).__name__}")
+
+
+def _check(kind: type | tuple[type, ...], expected: str, arguments: Mapping[str, object]) -> None:
+    """Raises `TypeError` if an argument has another type."""
+    for name, value in arguments.items():
+        if not isinstance(value, kind):
+            raise _wrong_type(name, expected, value)
+
+
+CALLS = "the calls of a document, `document.calls`"
+
+
+def _list_of(kind: type[R], name: str, expected: str, values: Iterable[R]) -> list[R]:
+    """Returns an argument as a list. Raises `TypeError` if it or an item has another type."""
+    if not isinstance(values, Iterable):
+        raise _wrong_type(name, expected, values)
+    listed = list(values)
+    _check(kind, f"a {kind.__name__}", {f"{name}[{at}]": value for at, value in enumerate(listed)})
+    return listed
 
 
 def _attribute(value: object, name: str) -> Any:

@@ -5,17 +5,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use plaincall_gateway::Secret;
 pub(crate) use plaincall_gateway::transport::USAGE_WAIT;
 use plaincall_gateway::transport::{self, Ask, Flow, Host, Next, Transport};
+use plaincall_tool::json::parse;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::Map;
 
+use crate::error;
+use crate::input::wrong_type;
 use crate::lock::released;
-use crate::{error, json};
 
 /// Translates requests with tools to plain text, and replies back. It does no I/O.
 #[pyclass(frozen, module = "plaincall.gateway")]
 pub(crate) struct Adapter {
     transport: Transport,
+    /// The names of the settings, for `repr`: values may be secret.
+    names: Vec<String>,
 }
 
 /// A translated request whose answer is being read.
@@ -54,21 +58,47 @@ impl ErrorResponse {
 }
 
 #[pymethods]
+impl ErrorResponse {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let body = self.body.bind(py).repr()?;
+        Ok(format!(
+            "ErrorResponse(status={}, body={body})",
+            self.status
+        ))
+    }
+}
+
+#[pymethods]
 impl Adapter {
     /// Creates an adapter. Instances that serve the same conversations need the same secret: 32 random bytes. `None` as a setting is
     /// its default.
     #[new]
     #[pyo3(signature = (secret, **settings))]
-    fn new(secret: &[u8], settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    fn new(secret: &Bound<'_, PyAny>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let bytes = secret.cast::<PyBytes>();
+        let bytes = bytes.map_err(|_| wrong_type("secret", "bytes", secret))?;
         let mut given = Map::new();
-        if let Some(settings) = settings {
-            let json = settings.py().import("json")?;
-            let text: String = json.call_method1("dumps", (settings,))?.extract()?;
-            given = json::object("the settings", &text)?;
+        for (name, value) in settings.into_iter().flatten() {
+            let json = secret.py().import("json")?;
+            let text = json.call_method1("dumps", (&value,));
+            let text = text.and_then(|text| text.extract::<String>());
+            let Some(read) = text.ok().and_then(|text| parse(&text).ok()) else {
+                let value = value.repr()?;
+                return Err(error::value(format!(
+                    "`{name}`: JSON has no value for {value}"
+                )));
+            };
+            if !read.is_null() {
+                given.insert(name.to_string(), read);
+            }
         }
-        given.retain(|_, value| !value.is_null());
-        let transport = Transport::new(secret, given.into()).map_err(error::value)?;
-        Ok(Self { transport })
+        let names = given.keys().cloned().collect();
+        let transport = Transport::new(bytes.as_bytes(), given.into()).map_err(error::value)?;
+        Ok(Self { transport, names })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Adapter({})", self.names.join(", "))
     }
 
     /// Returns whether a request of any content type must be passed to `ask`. All others are forwarded unchanged.

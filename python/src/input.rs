@@ -31,17 +31,17 @@ pub(crate) fn argument<'py, T: FromPyObjectOwned<'py>>(
         .map_err(|_| wrong_type(name, expected, value))
 }
 
-/// Returns a number of at least 1.
+/// Returns a number of at least 1. One that is larger than all texts is a limit that nothing reaches.
 pub(crate) fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<NonZeroUsize> {
     if !value.is_instance_of::<PyInt>() {
         return Err(wrong_type(name, "a whole number", value));
     }
-    let count = value.extract::<NonZeroUsize>();
-    count.map_err(|_| {
-        error::value(format!(
+    if !value.gt(0)? {
+        return Err(error::value(format!(
             "`{name}`: found {value}, expected a whole number of at least 1"
-        ))
-    })
+        )));
+    }
+    Ok(value.extract().unwrap_or(NonZeroUsize::MAX))
 }
 
 /// Returns the dialect of the argument `dialect`.

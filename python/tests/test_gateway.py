@@ -42,6 +42,8 @@ def test_other_requests() -> None:
     assert isinstance(sent, bytes) and "tools" not in json.loads(sent)
     rejected = asked_of("/v1/chat/completions", tools=5)
     assert isinstance(rejected, gateway.ErrorResponse) and rejected.status == 400
+    assert repr(rejected) == f"ErrorResponse(status=400, body={rejected.body!r})"
+    assert repr(gateway.Adapter(b"s" * 32, model="m", temperature=0.5)) == "Adapter(model, temperature)"
     assert isinstance(asked_of("/v1/messages/count_tokens", tools=[]), gateway.TokenCount)
     for one in (gateway.Adapter, gateway.Asked, gateway.TokenCount, gateway.ErrorResponse):
         assert one.__module__ == "plaincall.gateway" and one.__doc__

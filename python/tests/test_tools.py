@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import dataclasses
 import datetime
@@ -300,6 +301,7 @@ def test_the_prompt() -> None:
     assert 'unit?: "C" | "F" = "C" // The unit.' in prompt
     assert len(prompt) < 3000
     short = pc.Toolbox([weather]).prompt(one_call=True, without_dependencies=True, description_length=5)
+    assert pc.Toolbox([weather, add]).prompt(description_length=10**30) == prompt
     assert len(short) < len(prompt) and "Gets the weather" not in short
     with pytest.raises(pc.DialectError):
         pc.Toolbox([add], dialect=pc.Dialect.auto()).prompt()
@@ -609,6 +611,9 @@ def test_descriptions_and_defaults_beside_hints_of_pydantic() -> None:
             "`dialect`: expected a Dialect, such as `Dialect.block\\(\\)`, found str",
         ),
         (lambda: untyped.Toolbox([add], unclosed=1), "`unclosed`: expected a str, found int"),
+        (lambda: untyped.Toolbox([add], effects="add"), "`effects`: expected a dict of effects by name, found str"),
+        (lambda: untyped.Toolbox([add], effects={"add": 5}), "`effects\\['add'\\]`: expected a str, found int"),
+        (lambda: untyped.Toolbox([add], effects={5: "read"}), "unknown tool `5` in `effects`"),
         (
             lambda: untyped.tool(effect="reads"),
             "`effect` cannot be 'reads'; possible values: 'read', 'idempotent', 'write'",
@@ -636,10 +641,22 @@ def test_descriptions_and_defaults_beside_hints_of_pydantic() -> None:
             lambda: untyped_tools.prompt(description_length="x"),
             "`description_length`: expected a whole number, found str",
         ),
+        (lambda: untyped_tools.prompt(one_call="x"), "`one_call`: expected True or False, found str"),
+        (
+            lambda: untyped_tools.prompt(without_dependencies=1),
+            "`without_dependencies`: expected True or False, found int",
+        ),
         (lambda: untyped_tools.repair("x"), "`document`: expected a Document, which `parse` returns, found str"),
         (lambda: untyped_tools.results(["x"]), "`results\\[0\\]`: expected a Result, found str"),
         (lambda: untyped_tools.results(pc.parse("")), "`results`: expected a list of results, .*, found Document"),
         (lambda: untyped_tools.results([], pc.parse("")), "`calls`: expected the calls .*, found Document"),
+        (lambda: untyped_tools.results([untyped.Result(5)]), "`results\\[0\\].id`: expected a str, found int"),
+        (
+            lambda: untyped_tools.results([untyped.Result("a", output=5)]),
+            "`results\\[0\\].output`: expected a str or None, found int",
+        ),
+        (lambda: untyped_tools.results([], ["x"]), "`calls\\[0\\]`: expected a Call, found str"),
+        (lambda: asyncio.run(untyped.execute(untyped_tools, ["x"])), "`calls\\[0\\]`: expected a Call, found str"),
         (lambda: untyped_tools.render("add", "x"), "`arguments`: expected a dict, found str"),
         (lambda: untyped_tools.render(5, {}), "`name`: expected a str, found int"),
         (
@@ -649,6 +666,11 @@ def test_descriptions_and_defaults_beside_hints_of_pydantic() -> None:
         (lambda: untyped_tools.render("add", {"a": math.nan}), "JSON has no value for the argument 'a': nan"),
         (lambda: untyped_tools.render("add", {"a": "\ud800"}), "JSON has no value for the argument 'a': '\\\\ud800'"),
         (lambda: untyped_tools.grammar(5), "`engine`: expected a str, found int"),
+        (lambda: untyped_tools.grammar("vllm", ids="x"), "`ids`: expected True or False, found str"),
+        (lambda: untyped.httpx2.Transport(secret="abc"), "`secret`: expected bytes, found str"),
+        (lambda: untyped.httpx2.Transport(temperature=math.nan), "`temperature`: JSON has no value for nan"),
+        (lambda: untyped.httpx2.Transport(formats={"xml"}), "`formats`: JSON has no value for {'xml'}"),
+        (lambda: untyped.httpx2.Transport(model="\ud800"), "`model`: JSON has no value for '\\\\ud800'"),
         (lambda: untyped_tools.reader().finish(stop=5), "`stop`: expected a str, .*, found int"),
     ],
 )
