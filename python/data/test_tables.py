@@ -218,6 +218,8 @@ def test_mistakes() -> None:
         pc.table([CALL])
     with pytest.raises(ValueError, match="no column `calls`"):
         pc.error_rates(INPUT)
+    with pytest.raises(ValueError, match="`tool_calls` have no field `may_run`; count the column `calls` of"):
+        pc.error_rates(pc.table(INPUT, tool_calls=True), "tool_calls")
     with pytest.raises(ValueError, match="no column `calls`"):
         pyarrow.table(pc.render_many(INPUT))
     for stop in (5, ["stop"]):

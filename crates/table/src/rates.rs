@@ -51,7 +51,7 @@ impl Rates {
         let may_run = may_run.and_then(|may_run| may_run.as_boolean_opt());
         let may_run = may_run.ok_or_else(|| {
             ArrowError::SchemaError(format!(
-                "the calls of the column `{name}` must have the field `may_run`"
+                "the calls of the column `{name}` have no field `may_run`; count the column `calls` of the same table"
             ))
         })?;
         let codes = TextLists::new(calls, "codes")?;

@@ -1,5 +1,6 @@
 //! Calls of a table written as text.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
@@ -74,10 +75,9 @@ impl Render {
 
     fn text(&self, content: &str, calls: &[Call<'_>]) -> Result<String, String> {
         // Ids that parsing assigns again need not be written.
-        let is_used = |call: &Call<'_>| {
-            let mut dependencies = calls.iter().flat_map(|other| &other.dependencies);
-            dependencies.any(|id| Some(*id) == call.id)
-        };
+        let used = calls.iter().flat_map(|other| &other.dependencies);
+        let used: HashSet<&str> = used.copied().collect();
+        let is_used = |call: &Call<'_>| call.id.is_some_and(|id| used.contains(id));
         match self.written(content, calls, is_used) {
             Ok(text) => Ok(text),
             Err(_) => self.written(content, calls, |_| true),
