@@ -465,7 +465,7 @@ class Parser:
 
     def __new__(cls, dialect: Dialect | None = None) -> Parser: ...
     def feed(self, chunk: str | bytes | bytearray) -> list[Event]:
-        """Reads the next chunk, and returns its events.
+        """Reads the next chunk, and returns its events. A signal that stops it ends the text.
 
         Raises `ValueError` after `finish`.
         """
@@ -484,7 +484,7 @@ class Reader:
     """
 
     def feed(self, chunk: str | bytes | bytearray) -> list[Event | Call]:
-        """Reads the next chunk of the reply.
+        """Reads the next chunk of the reply. A signal that stops it ends the reply.
 
         Raises `ValueError` after `finish`.
         """

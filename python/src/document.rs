@@ -15,12 +15,11 @@ use crate::call::Call;
 use crate::dialect::Dialect;
 use crate::events::{Reasoning, Text, diagnostics, string};
 use crate::input::{bytes, dialect_of};
-use crate::lock::released;
+use crate::lock::{free, in_pieces, released};
 use crate::settings::stop_from;
 use crate::{error, toolbox};
 
-/// After so many bytes of a text, and after so many parts, a signal such as Ctrl-C can stop the work.
-const CHUNK: usize = 256 << 10;
+/// After so many parts, a signal such as Ctrl-C can stop the work.
 const SEGMENTS: usize = 1000;
 
 /// A function and its arguments, which create an object again.
@@ -76,7 +75,7 @@ impl Source {
     }
 
     /// Reads the text with a copy of the reader. Signals, such as Ctrl-C, can stop it.
-    pub(crate) fn read<T: ToolLookup + Clone + Send + Sync>(
+    pub(crate) fn read<T: ToolLookup + Clone + Send + 'static>(
         self,
         py: Python<'_>,
         reader: &DocumentReader<T>,
@@ -84,18 +83,24 @@ impl Source {
     ) -> PyResult<Document> {
         let given = self.text.clone_ref(py).into_bound(py);
         let text = bytes("text", &given)?;
-        let read = if text.len() <= CHUNK {
-            released(py, text.len(), || reader.read(&text, self.stop))
-        } else {
-            let mut reader = reader.clone();
-            for chunk in text.chunks(CHUNK) {
-                released(py, chunk.len(), || reader.feed(chunk));
-                py.check_signals()?;
-            }
-            released(py, text.len(), || reader.finish(self.stop))
-        };
+        let read = read(py, reader, &text, self.stop)?;
         Document::new(py, read, &text, tools, self)
     }
+}
+
+/// Reads a text with a copy of the reader. Signals, such as Ctrl-C, can stop it.
+fn read<T: ToolLookup + Clone + Send + 'static>(
+    py: Python<'_>,
+    reader: &DocumentReader<T>,
+    text: &[u8],
+    stop: Stop,
+) -> PyResult<plaincall_reply::Document> {
+    let mut reader = reader.clone();
+    if let Err(stopped) = in_pieces(py, text, |piece| reader.feed(piece), Ok) {
+        free(reader);
+        return Err(stopped);
+    }
+    Ok(released(py, text.len(), || reader.finish(stop)))
 }
 
 impl Document {
@@ -110,8 +115,11 @@ impl Document {
         let mut calls = Vec::new();
         let mut segments = Vec::with_capacity(read.segments.len());
         for (at, segment) in read.segments.iter().enumerate() {
-            if at % SEGMENTS == SEGMENTS - 1 {
-                py.check_signals()?;
+            if at % SEGMENTS == SEGMENTS - 1
+                && let Err(stopped) = py.check_signals()
+            {
+                free(read);
+                return Err(stopped);
             }
             let (start, end) = (segment.span().start, segment.span().end);
             let source = || {
@@ -317,8 +325,8 @@ pub(crate) fn near_misses(
     let bytes = bytes("text", text)?;
     let text = String::from_utf8_lossy(&bytes);
     let reader = dialect.reader()?;
+    let document = read(py, reader, text.as_bytes(), Stop::Broken)?;
     let found = released(py, text.len(), || {
-        let document = reader.read(&*text, Stop::Broken);
         document.near_misses(&text, &dialect.inner)
     });
     let places = Places::new(&bytes);

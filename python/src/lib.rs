@@ -1,7 +1,7 @@
 //! The extension module of the Python package `plaincall`: a thin layer over the Rust crates, without logic of its own.
 //!
-//! It starts no thread and no runtime, so forks, cancellation and the end of the interpreter need no special care. Texts of
-//! 64 KiB or more are parsed without the global interpreter lock (`lock.rs`).
+//! It starts no runtime, and no thread but the one that frees memory after a signal. So forks, cancellation and the end of the
+//! interpreter need no special care. Texts of 64 KiB or more are parsed without the global interpreter lock (`lock.rs`).
 
 #![allow(
     clippy::needless_pass_by_value,

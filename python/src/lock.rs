@@ -1,17 +1,22 @@
-//! Work without the global interpreter lock, and what it needs at the end of the interpreter.
+//! Work without the global interpreter lock, signals during it, and what it needs at the end of the interpreter.
 //!
 //! Before Python 3.14, a thread that takes the lock back after the interpreter has begun to end is stopped in the middle of its
 //! functions, which native code does not survive. So the interpreter waits for such work before it ends, and from then on no work
 //! releases the lock. Only daemon threads can be affected.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::thread;
 
-use pyo3::exceptions::PyImportError;
+use pyo3::exceptions::{PyImportError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 /// From this length on, in bytes, work on a text releases the global interpreter lock.
 const LONG: usize = 64 << 10;
+
+/// After so many bytes of a text, a signal such as Ctrl-C can stop the work.
+const PIECE: usize = 256 << 10;
 
 /// The number of threads that work without the lock, in the process with this id: a forked process has none of them.
 static WORKING: AtomicUsize = AtomicUsize::new(0);
@@ -58,6 +63,40 @@ pub(crate) fn released<T: Send>(
     }
     let _working = Working::begin();
     py.detach(work)
+}
+
+/// Works on a text in pieces, as [`released`] does, and passes what it returns to `take`. Signals, such as Ctrl-C, can stop it
+/// between them.
+pub(crate) fn in_pieces<'t, T: Send>(
+    py: Python<'_>,
+    text: &'t [u8],
+    mut work: impl FnMut(&'t [u8]) -> T + Send,
+    mut take: impl FnMut(T) -> PyResult<()>,
+) -> PyResult<()> {
+    for (at, piece) in text.chunks(PIECE).enumerate() {
+        if at > 0 {
+            py.check_signals()?;
+        }
+        take(released(py, piece.len(), || work(piece)))?;
+    }
+    Ok(())
+}
+
+/// Frees what stopped work has read, in a thread: it can take seconds, and the exception of the signal would wait for it.
+pub(crate) fn free<T: Send + 'static>(read: T) {
+    // Without a thread, it is freed here.
+    drop(thread::Builder::new().spawn(move || drop(read)));
+}
+
+/// Returns what an object has for one thread at a time.
+pub(crate) fn alone<T>(of_object: &Mutex<T>) -> PyResult<MutexGuard<'_, T>> {
+    match of_object.try_lock() {
+        Ok(own) => Ok(own),
+        Err(TryLockError::Poisoned(own)) => Ok(own.into_inner()),
+        Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+            "another thread uses this object; create one for each text, and use it in one thread at a time",
+        )),
+    }
 }
 
 /// Lets no further work release the lock, and waits for the threads that have.

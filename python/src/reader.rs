@@ -1,6 +1,6 @@
 //! Replies, read while they arrive.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use plaincall_reply::{ReplyItem, ReplyReader};
 use plaincall_tool::ToolSet;
@@ -10,24 +10,28 @@ use pyo3::types::PyList;
 use crate::call::Call;
 use crate::events::to_python;
 use crate::input::bytes;
-use crate::lock::released;
-use crate::parser::finished;
+use crate::lock::{alone, in_pieces};
+use crate::parser::{finished, state};
 use crate::settings::stop_from;
 
 /// Reads the replies of one conversation while the model writes.
 ///
 /// `feed` returns the events of the parser, and a `Call` after the end of each call.
-#[pyclass(module = "plaincall")]
+#[pyclass(frozen, module = "plaincall")]
 pub(crate) struct Reader {
-    reader: ReplyReader<Arc<ToolSet>>,
-    is_finished: bool,
+    tools: Arc<ToolSet>,
+    /// The reader, and whether the reply is finished.
+    reader: Mutex<(ReplyReader<Arc<ToolSet>>, bool)>,
 }
+
+/// After so many events and calls, a signal such as Ctrl-C can stop their conversion.
+const ITEMS: usize = 1000;
 
 impl Reader {
     pub(crate) fn new(reader: ReplyReader<Arc<ToolSet>>) -> Self {
         Self {
-            reader: reader.with_events(),
-            is_finished: false,
+            tools: Arc::clone(reader.tools()),
+            reader: Mutex::new((reader.with_events(), false)),
         }
     }
 
@@ -39,11 +43,14 @@ impl Reader {
         let objects = PyList::empty(py);
         // Nothing of this chunk has been used yet.
         ReplyItem::reject_reasoning(&mut items);
-        for item in items {
+        for (at, item) in items.into_iter().enumerate() {
+            if at % ITEMS == ITEMS - 1 {
+                py.check_signals()?;
+            }
             match item {
                 ReplyItem::Event(event) => objects.append(to_python(py, &event)?)?,
                 ReplyItem::Call(read) => {
-                    let tools = Some(Arc::clone(self.reader.tools()));
+                    let tools = Some(Arc::clone(&self.tools));
                     objects.append(Py::new(py, Call::new(py, &read, tools)?)?)?;
                 }
                 _ => {}
@@ -56,22 +63,27 @@ impl Reader {
 #[pymethods]
 impl Reader {
     /// Reads the next chunk of the reply: `str` or `bytes`. A reasoning end marker that nothing opened rejects the calls before
-    /// it in the same chunk; calls of earlier chunks have been returned.
+    /// it in the same chunk; calls of earlier chunks have been returned. A signal that stops it ends the reply.
     ///
     /// Raises `ValueError` after `finish`.
     fn feed<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
         chunk: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
-        if self.is_finished {
+        let chunk = bytes("chunk", chunk)?;
+        let mut own = alone(&self.reader)?;
+        let (reader, is_finished) = &mut *own;
+        if *is_finished {
             return Err(finished());
         }
-        let chunk = bytes("chunk", chunk)?;
-        let reader = &mut self.reader;
-        let items: Vec<ReplyItem<'_>> =
-            released(py, chunk.len(), || reader.feed(&*chunk).collect());
-        self.listed(py, items)
+        *is_finished = true;
+        let mut items: Vec<ReplyItem<'_>> = Vec::new();
+        let read = |piece| items.extend(reader.feed(piece));
+        in_pieces(py, &chunk, read, Ok)?;
+        let objects = self.listed(py, items)?;
+        *is_finished = false;
+        Ok(objects)
     }
 
     /// Ends the reply, and returns its last events and calls. `stop` states how it ended, as in `parse`.
@@ -79,22 +91,32 @@ impl Reader {
     /// Raises `ValueError` the second time.
     #[pyo3(signature = (*, stop=None))]
     fn finish<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
         stop: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
-        if self.is_finished {
+        let mut own = alone(&self.reader)?;
+        let (reader, is_finished) = &mut *own;
+        if *is_finished {
             return Err(finished());
         }
         let stop = stop_from(stop)?;
-        self.is_finished = true;
-        let items = self.reader.finish(stop).items;
+        *is_finished = true;
+        let items = reader.finish(stop).items;
         self.listed(py, items)
     }
 
     /// Begins the next reply of the conversation: ids may be used again, numbering continues.
-    fn begin_reply(&mut self) {
-        self.is_finished = false;
-        self.reader.begin_reply();
+    fn begin_reply(&self) -> PyResult<()> {
+        let mut own = alone(&self.reader)?;
+        let (reader, is_finished) = &mut *own;
+        *is_finished = false;
+        reader.begin_reply();
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        let is_finished = alone(&self.reader).map(|own| own.1);
+        format!("Reader({})", state(is_finished))
     }
 }

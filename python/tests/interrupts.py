@@ -9,6 +9,9 @@ import threading
 import time
 from collections.abc import Callable
 
+MOST_AFTER = 0.5
+"""The most seconds that the thread may compute after the signal."""
+
 
 def check_interrupts(prepare: Callable[[int], Callable[[], object]]) -> None:
     """Checks that the exception of a signal's handler ends work long before its end, and is raised once.
@@ -34,8 +37,15 @@ def check(number: signal.Signals, error: BaseException, work: Callable[[], objec
     handler = signal.signal(number, handle)
     # Hypothesis is called at each collection, and Python loses an exception that is raised then.
     gc.disable()
+    clock = time.pthread_getcpuclockid(threading.get_ident())
+    sent: list[float] = []
+
+    def send() -> None:
+        sent.append(time.clock_gettime(clock))
+        os.kill(os.getpid(), number)
+
     try:
-        timer = threading.Timer(whole / 10, os.kill, (os.getpid(), number))
+        timer = threading.Timer(whole / 10, send)
         raised: list[BaseException] = []
         begun = time.process_time()
         try:
@@ -50,6 +60,7 @@ def check(number: signal.Signals, error: BaseException, work: Callable[[], objec
         except (KeyboardInterrupt, SystemExit, TimeoutError) as caught:
             raised.append(caught)
         took = time.process_time() - begun
+        after = time.clock_gettime(clock) - sent[0]
         timer.join()
         try:
             some_steps()
@@ -57,6 +68,7 @@ def check(number: signal.Signals, error: BaseException, work: Callable[[], objec
             raised.append(caught)
         assert raised == [error]
         assert took < 0.7 * whole, (took, whole)
+        assert after < MOST_AFTER, (after, whole)
     finally:
         gc.enable()
         signal.signal(number, handler)

@@ -235,8 +235,36 @@ def test_a_forked_process_reads_an_open_stream() -> None:
 def test_a_signal_ends_a_long_parse() -> None:
     text = ("Some text.\n" * 100 + CALL) * 100
     tools = pc.Toolbox([{"name": "get_weather"}])
-    for parse in (pc.parse, tools.parse):
+
+    def parser(text: str) -> None:
+        used = pc.Parser()
+        try:
+            used.feed(text)
+        except BaseException:
+            # Its events are lost.
+            with pytest.raises(ValueError, match="the parser is finished"):
+                used.finish()
+            raise
+
+    for parse in (pc.parse, tools.parse, parser, lambda text: tools.reader().feed(text)):
         check_interrupts(lambda size, parse=parse: functools.partial(parse, text * size))  # type: ignore[misc]
+
+
+def test_one_thread_uses_a_parser() -> None:
+    text = "Some text.\n" * (4 << 20)
+    parser, reader = pc.Parser(), pc.Toolbox([]).reader()
+    assert (repr(parser), repr(reader)) == ("Parser(not finished)", "Reader(not finished)")
+    for used in (parser, reader):
+        thread = threading.Thread(target=used.feed, args=(text,))
+        thread.start()
+        while "used by another thread" not in repr(used):
+            assert thread.is_alive()
+        with pytest.raises(RuntimeError, match="another thread uses this object; create one for each text"):
+            used.feed("x")
+        thread.join()
+        used.feed("x")
+        used.finish()
+    assert (repr(parser), repr(reader)) == ("Parser(finished)", "Reader(finished)")
 
 
 def run(code: str) -> str:
