@@ -370,7 +370,7 @@ def test_calls_without_an_end_marker() -> None:
     reasons = ["max_tokens", "content_filter", "stop_sequence", "refusal", "SAFETY", "soon", ""]
     assert [may_run(write, reason) for reason in [*reasons, None]] == [False] * (len(reasons) + 1)
     for reason, words in (("MAX_TOKENS", "truncated"), ("model_length", "truncated"), ("refusal", "may be truncated")):
-        assert words in (pc.parse(write, stop=reason).calls[0].rejection or "")  # type: ignore[arg-type]
+        assert words in (pc.parse(write, stop=reason).calls[0].rejection or "")
     reader = tools.reader()
     reader.feed(write)
     [*_, call] = reader.finish(stop="end_turn")
