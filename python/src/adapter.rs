@@ -83,10 +83,10 @@ impl Adapter {
             let text = json.call_method1("dumps", (&value,));
             let text = text.and_then(|text| text.extract::<String>());
             let Some(read) = text.ok().and_then(|text| parse(&text).ok()) else {
-                let value = value.repr()?;
-                return Err(error::value(format!(
-                    "`{name}`: JSON has no value for {value}"
-                )));
+                // A setting may be secret.
+                let kind = value.get_type().name()?;
+                let message = format!("`{name}`: JSON has no value for this {kind}");
+                return Err(error::value(message));
             };
             if !read.is_null() {
                 given.insert(name.to_string(), read);
