@@ -201,9 +201,7 @@ class Translation {
   #object: number;
 
   constructor(settings: FetchSettings, secret: Uint8Array) {
-    const given = Object.entries(settings).filter(([, value]) => value !== undefined);
-    const named = given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value] as const);
-    this.#object = perform(this.core, { create: { settings: Object.fromEntries(named) } }, secret);
+    this.#object = perform(this.core, { create: { settings } }, secret);
     this.core.registry.register(this, this.#object);
   }
 

@@ -1,11 +1,12 @@
 //! The core of the gateway inside a client library (`spec/gateway.md`).
 
+use plaincall_config::settings::Model;
 use plaincall_gateway::Secret;
 use plaincall_gateway::transport::{
     Ask, Asked, CountTokens, Flow, Host, Next, Response, Transport, USAGE_WAIT,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::document::write;
 use crate::error::Error;
@@ -15,8 +16,8 @@ use crate::state::{Object, State};
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum ExchangeOperation {
-    /// Creates a transport. The text is its secret.
-    Create { settings: Value },
+    /// Creates a transport. The text is its secret. The names of settings are in camel case, or as in a configuration file.
+    Create { settings: Map<String, Value> },
     /// Returns whether a request must be passed to `ask`.
     Translates { method: String, target: String },
     /// Returns the headers of a request to the model server for those of the client's.
@@ -136,7 +137,11 @@ impl ExchangeOperation {
     pub(crate) fn perform(self, state: &mut State, text: &[u8]) -> Result<(), Error> {
         match self {
             Self::Create { settings } => {
-                let transport = Transport::new(text, settings).map_err(Error::argument)?;
+                let given = settings.keys().cloned().collect::<Vec<_>>();
+                let settings = settings.into_iter();
+                let settings = settings.map(|(name, value)| (snake_case(&name), value));
+                let transport = Transport::new(text, settings.collect())
+                    .map_err(|error| Error::argument(as_given(&error.to_string(), &given)))?;
                 let object = state.add(Object::Transport(Box::new(transport)));
                 write(&mut state.output, &object)
             }
@@ -228,6 +233,47 @@ impl ExchangeOperation {
         });
         write(output, &view)
     }
+}
+
+/// Returns the name of a setting in a configuration file.
+fn snake_case(name: &str) -> String {
+    let letters = name.chars().map(|letter| match letter {
+        'A'..='Z' => format!("_{}", letter.to_ascii_lowercase()),
+        _ => letter.to_string(),
+    });
+    letters.collect()
+}
+
+/// Returns the name of a setting in JavaScript.
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_').map(str::to_owned);
+    let first = words.next().unwrap_or_default();
+    words.fold(first, |name, mut word| {
+        if let Some(letter) = word.get_mut(..1) {
+            letter.make_ascii_uppercase();
+        }
+        name + &word
+    })
+}
+
+/// Returns a message in which settings have the names that the host has given, or those of JavaScript.
+fn as_given(message: &str, given: &[String]) -> String {
+    let ends = |letter: char| letter != '_' && !letter.is_ascii_alphanumeric();
+    // Each setting may be null.
+    let is_setting = |word: &str| {
+        let settings = Map::from_iter([(word.to_owned(), Value::Null)]);
+        word.contains('_') && Model::from_json(settings.into()).is_ok()
+    };
+    let words = message.split_inclusive(ends).map(|piece| {
+        let word = piece.trim_end_matches(ends);
+        let (word, end) = piece.split_at(word.len());
+        match given.iter().find(|name| snake_case(name) == word) {
+            Some(name) => format!("{name}{end}"),
+            None if is_setting(word) => camel_case(piece),
+            None => piece.to_owned(),
+        }
+    });
+    words.collect()
 }
 
 fn view(state: &mut State, asked: Ask) -> Result<AskView, Error> {
