@@ -3,9 +3,6 @@ declare global {
   interface SymbolConstructor {
     readonly dispose: unique symbol;
   }
-  interface Disposable {
-    [Symbol.dispose](): void;
-  }
   interface TransformStream<I = any, O = any> {}
 }
 

@@ -16,7 +16,7 @@ import { readEvents, type ParserEvent } from "./events.js";
  * parser.finish();
  * ```
  */
-export class Parser implements Disposable {
+export class Parser {
   #core: Core = core();
   #object: number | undefined;
   #halves: Halves = new Halves();

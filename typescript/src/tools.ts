@@ -221,7 +221,7 @@ export function failure(
 }
 
 /** Tools in one dialect: writes the system prompt, reads replies, and writes results and repair messages. */
-export class Toolbox<Tools extends ToolCollection = any> implements Disposable {
+export class Toolbox<Tools extends ToolCollection = any> {
   /** @internal */
   readonly core: Core = core();
   /** @internal The calls that this toolbox has read and validated. */
@@ -377,7 +377,7 @@ const MOST_KNOWN = 1 << 16;
 export type Item<Tools = any> = ParserEvent | CallOf<Tools>;
 
 /** Reads the replies of one conversation while the model writes. */
-export class Reader<Tools = any> implements Disposable {
+export class Reader<Tools = any> {
   #core: Core;
   #object: number;
   #halves: Halves = new Halves();

@@ -16,3 +16,11 @@ const found: ParserEvent[] = [...parser.feed("a"), ...parser.finish()];
 for await (const event of events(["a", "b"])) found.push(event);
 export const all = [calls, found, parse("a"), small("a"), plaincallFetch({ repairRounds: 1 }), new EventStream()];
 parser[Symbol.dispose]();
+
+// Its own type with a name of newer libraries.
+declare global {
+  interface Disposable {
+    dispose(): void;
+  }
+}
+export const own: Disposable = { dispose: () => undefined };
