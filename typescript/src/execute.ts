@@ -59,7 +59,7 @@ const MOST_TIME = 2 ** 31 - 1;
  * result states that the tool ran.
  *
  * ```ts
- * const { calls } = toolbox.parse(reply, { stop: "natural" });
+ * const { calls } = toolbox.parse(reply, { stop: finishReason });
  * const results = await execute(toolbox, calls, { approve: (call, { effect }) => effect === "read" || ask(call) });
  * const message = toolbox.results(results, calls);
  * ```

@@ -10,5 +10,7 @@ export function examplesOf(page) {
   const text = readFileSync(join(process.env.ROOT, page), "utf8");
   const examples = [...text.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code]) => code);
   assert.ok(examples.length > 0);
+  // Those who copy an example pass the finish reason of their client.
+  assert.doesNotMatch(examples.join(""), /stop: "/);
   return examples;
 }
