@@ -1,4 +1,4 @@
-import { PlaincallError } from "./errors.js";
+import { kindOf, PlaincallError } from "./errors.js";
 
 /** A piece of a text: a string, or bytes of UTF-8. The bytes of a character may come in two chunks. */
 export type Chunk = string | Uint8Array;
@@ -10,19 +10,6 @@ export function checkChunk(chunk: Chunk): Chunk {
   if (typeof chunk === "string" || chunk instanceof Uint8Array) return chunk;
   throw new PlaincallError(`expected a string or a Uint8Array, found ${kindOf(chunk)}`);
 }
-
-function kindOf(value: unknown): string {
-  return Object.prototype.toString.call(value).slice("[object ".length, -1);
-}
-
-/** Returns the items of a list. Throws an error for anything else, such as a document in place of its calls. */
-export function listOf<One>(name: string, expected: string, items: Iterable<One>): One[] {
-  if (typeof items?.[Symbol.iterator] === "function") return [...items];
-  throw new PlaincallError(`\`${name}\`: expected ${expected}, found ${kindOf(items)}`);
-}
-
-/** Which list of calls a function needs. */
-export const CALLS = "the calls of a document, `document.calls`";
 
 /** The maximum length of a piece that the core gets at once, in bytes or in units of UTF-16. */
 export const MOST_PIECE: number = 1 << 20;

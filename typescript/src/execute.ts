@@ -1,9 +1,8 @@
 /** Calls the tools of a reply in dependency order. */
 
-import { CALLS, listOf } from "./chunk.js";
 import type { Core } from "./core.js";
 import type { Call, Json } from "./document.js";
-import { PlaincallError } from "./errors.js";
+import { CALLS, listOf, PlaincallError, wrongType } from "./errors.js";
 import { failure, type Result, type ResultOf, type Signal, type Tool, type Toolbox, type ToolCollection } from "./tools.js";
 
 /** Decides whether a call runs: `true`, or `false` or a reason for the model why it does not. */
@@ -75,9 +74,10 @@ export async function execute<Tools extends ToolCollection = any>(
   if (concurrency !== undefined && concurrency !== Infinity && !(Number.isInteger(concurrency) && concurrency > 0)) {
     throw new PlaincallError(`\`concurrency\`: found ${String(concurrency)}, expected a whole number of at least 1`);
   }
-  signal?.throwIfAborted();
-  if (typeof toolbox?.plan !== "function") throw new PlaincallError("`toolbox`: expected a `Toolbox`; create one with `new Toolbox(tools)`");
+  // Not its class: the package may be loaded twice, as a module and as CommonJS.
+  if (typeof toolbox?.plan !== "function") throw wrongType("toolbox", "a `Toolbox`, as `new Toolbox(tools)` creates it", toolbox);
   const written = listOf("calls", CALLS, calls);
+  signal?.throwIfAborted();
   const plan = new Plan(toolbox, written, concurrency, approve !== undefined);
   const results: ExecutedResult[] = [];
   const stop = new Stop();

@@ -1,5 +1,5 @@
 import { useModule } from "./core.js";
-import { PlaincallError } from "./errors.js";
+import { kindOf, PlaincallError } from "./errors.js";
 
 /** The type of the global `WebAssembly.Module`. */
 export type CompiledModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer Global } } } ? Global : any;
@@ -16,7 +16,7 @@ export type CompiledModule = typeof globalThis extends { WebAssembly: { Module: 
  * Throws a `PlaincallError` for anything but a module of this version.
  */
 export function init(module: CompiledModule): void {
-  const found = Object.prototype.toString.call(module).slice("[object ".length, -1);
+  const found = kindOf(module);
   if (found !== "WebAssembly.Module") throw new PlaincallError(`expected a compiled WebAssembly.Module, found ${found}`);
   const [version] = WebAssembly.Module.customSections(module, "plaincall");
   if (version === undefined) throw new PlaincallError("it is not a module of this package; compile `plaincall/gateway.wasm`");

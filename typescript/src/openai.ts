@@ -2,7 +2,7 @@
 
 import { MOST_PIECE, pieces } from "./chunk.js";
 import { core, type Core, type Output } from "./core.js";
-import { PlaincallError } from "./errors.js";
+import { checkRecord, PlaincallError } from "./errors.js";
 import type { Engine } from "./tools.js";
 
 export { init, type CompiledModule } from "./init.js";
@@ -123,7 +123,7 @@ export function plaincallFetch(options: FetchOptions = {}): Fetch {
   if (arguments.length > 1 || typeof options !== "object") {
     throw new PlaincallError("a client needs `fetch: plaincallFetch()`, with parentheses, and not `fetch: plaincallFetch`");
   }
-  const { fetch: inner = globalThis.fetch, secret = random(), onChangedTool = warn, ...settings } = options;
+  const { fetch: inner = globalThis.fetch, secret = random(), onChangedTool = warn, ...settings } = checkRecord("options", "an object with settings", options);
   if (typeof inner !== "function") throw new PlaincallError("`fetch` must be a function");
   if (!(secret instanceof Uint8Array)) throw new PlaincallError("`secret` must be a Uint8Array");
   let translation = new Translation(settings, secret);

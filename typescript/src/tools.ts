@@ -2,11 +2,11 @@ import "./globals.js";
 import { core, toJson, toWellFormed, type Core } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { toCall, toDocument, type Call, type Json, type ParsedDocument, type Stop } from "./document.js";
-import { DefinitionError, PlaincallError } from "./errors.js";
+import { CALLS, checkRecord, DefinitionError, listOf, PlaincallError } from "./errors.js";
 import type { ExecutedResult } from "./execute.js";
 import { readEvents, type ParserEvent, type TextEvent } from "./events.js";
 import { Content } from "./parser.js";
-import { CALLS, checkChunk, Halves, listOf, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
+import { checkChunk, Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
 import { describe, isStandard, toJsonSchema, type Input, type JsonSchema, type Output, type StandardSchema } from "./schema.js";
 
 /**
@@ -186,6 +186,7 @@ export interface ToolboxOptions {
 export function tool<const Name extends string, Schema extends StandardSchema | JsonSchema, Result = unknown>(
   options: ToolOptions<Schema, Result, Name>,
 ): Tool<Input<Schema>, Result, Name> {
+  checkRecord("options", "the options of a tool", options);
   const { name = "" as Name, description = "", input, effect = "write", exclusive = false, execute } = options;
   if (!(Object(input) === input)) {
     const which = name === "" ? "a tool" : `the tool \`${name}\``;
@@ -234,7 +235,9 @@ export class Toolbox<Tools extends ToolCollection = any> {
 
   /** Reads the definitions of tools. Throws a `DefinitionError` with all problems of the definitions. */
   constructor(tools: Tools, options: ToolboxOptions = {}) {
+    checkRecord("options", "the options of a toolbox", options);
     const { dialect = { syntax: "block", escaped: true }, unclosed = "reject" } = options;
+    const given = Object.entries(checkRecord("effects", "an object with the effects of tools by name", options.effects ?? {}));
     const own = new Map<string, Tool>();
     const definitions: object[] = [];
     for (const one of listed(tools)) {
@@ -247,7 +250,7 @@ export class Toolbox<Tools extends ToolCollection = any> {
     }
     const named = [...own.values()].map(({ name, effect }) => [name, effect] as const);
     // Unlike an assignment, this works for any name.
-    const effects = Object.fromEntries([...named, ...Object.entries(options.effects ?? {})]);
+    const effects = Object.fromEntries([...named, ...given]);
     type Created = { object: number; tools: Omit<Tool, "run">[]; reasoning: [open: string, close: string] | null };
     const create = { tools: { create: { effects, dialect, unclosed } } };
     const created = withInput([...own.keys()], definitions, () => this.core.perform<Created>(create, toJson(definitions, DefinitionError)));
@@ -258,8 +261,8 @@ export class Toolbox<Tools extends ToolCollection = any> {
     this.tools = new Map(
       created.tools.map((one) => [one.name, own.get(one.name) ?? tool({ ...one, input: one.parameters })]),
     );
-    const unknown = Object.keys(options.effects ?? {}).find((name) => !this.tools.has(name));
-    if (unknown !== undefined) throw new DefinitionError(`unknown tool \`${unknown}\` in \`effects\``);
+    const unknown = given.find(([name]) => !this.tools.has(name));
+    if (unknown !== undefined) throw new DefinitionError(`unknown tool \`${unknown[0]}\` in \`effects\``);
   }
 
   #perform<T>(name: string, options: object = {}, text: Chunk = ""): T {
@@ -344,7 +347,7 @@ export class Toolbox<Tools extends ToolCollection = any> {
     arguments_: { [name: string]: Json },
     { id, dependencies = [] }: { id?: string | undefined; dependencies?: Iterable<string> | undefined } = {},
   ): string {
-    const call = { name, arguments: arguments_, id: id ?? null, dependencies: [...dependencies] };
+    const call = { name, arguments: arguments_, id: id ?? null, dependencies: listOf("dependencies", "a list of ids", dependencies) };
     return this.#perform("render", call);
   }
 

@@ -376,8 +376,21 @@ test("options of other types are errors", async () => {
   for (const options of [{ concurrency: NaN }, { concurrency: 1.5 }, { concurrency: 0 }, { timeout: "5" }, { timeout: NaN }]) {
     await assert.rejects(execute(box, [], options), plaincall.PlaincallError, JSON.stringify(options));
   }
-  await assert.rejects(execute([], []), /^PlaincallError: `toolbox`: expected a `Toolbox`; create one/);
-  await assert.rejects(execute(box, box.parse("")), /^PlaincallError: `calls`: expected the calls of a document, `document.calls`, found Object$/);
+  await assert.rejects(execute([], []), /^PlaincallError: `toolbox`: expected a `Toolbox`, as `new Toolbox\(tools\)` creates it/);
+  await assert.rejects(execute(box, box.parse("")), /^PlaincallError: `calls`: expected the calls of a document, `document.calls`, found `{syntax, /);
+});
+
+test("arguments of other types are errors", async () => {
+  const [box] = toolbox();
+  const expected = [
+    [[[...box.tools.values()], []], "`toolbox`: expected a `Toolbox`, as `new Toolbox(tools)` creates it, found Array"],
+    [[undefined, []], "`toolbox`: expected a `Toolbox`, as `new Toolbox(tools)` creates it, found Undefined"],
+    [[box, 5], "`calls`: expected the calls of a document, `document.calls`, found Number"],
+    [[box], "`calls`: expected the calls of a document, `document.calls`, found Undefined"],
+    [[box, "ab"], "`calls`: expected the calls of a document, `document.calls`, found String"],
+    [[box, [null]], "`calls[0]` is null"],
+  ];
+  for (const [given, message] of expected) await assert.rejects(execute(...given), { name: "PlaincallError", message });
 });
 
 test("outputs", async () => {
