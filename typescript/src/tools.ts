@@ -2,7 +2,7 @@ import "./globals.js";
 import { core, toJson, toWellFormed, type Core } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { toCall, toDocument, type Call, type Json, type ParsedDocument, type Stop } from "./document.js";
-import { CALLS, checkRecord, DefinitionError, listOf, PlaincallError } from "./errors.js";
+import { CALLS, checkRecord, DefinitionError, listOf, PlaincallError, wrongType } from "./errors.js";
 import type { ExecutedResult } from "./execute.js";
 import { readEvents, type ParserEvent, type TextEvent } from "./events.js";
 import { Content } from "./parser.js";
@@ -110,11 +110,11 @@ export interface Result {
   status?: "ok" | "error" | "skipped" | "rejected" | "cancelled" | "unknown" | undefined;
 }
 
-/** A call in the format of the OpenAI API. */
-export interface OpenAiCall {
-  id?: string | undefined;
-  function: { name: string; arguments: string };
-}
+/** A call of another program: of a chat completion or a response of the OpenAI API, or a block of a message of the Anthropic API. */
+export type ClientCall =
+  | { type?: string | undefined; id?: string | undefined; function: { name: string; arguments: string } }
+  | { type?: string | undefined; id?: string | undefined; call_id?: string | undefined; name: string; arguments: string }
+  | { type?: string | undefined; id?: string | undefined; name: string; input: unknown };
 
 /** A grammar with which an inference engine keeps a model from writing invalid calls. */
 export interface Grammar {
@@ -312,22 +312,13 @@ export class Toolbox<Tools extends ToolCollection = any> {
   }
 
   /**
-   * Writes an earlier turn of the model as text: its content, and its calls in the format of the OpenAI API. Text that the model
-   * wrote in this dialect needs no change.
+   * Writes an earlier turn of the model as text: its content, and its calls, also those of the OpenAI and Anthropic APIs. Text that the
+   * model wrote in this dialect needs no change.
    */
-  history(content: string | null, calls: Iterable<Call<string, any> | OpenAiCall> = []): string {
+  history(content: string | null, calls?: Iterable<Call<string, any> | ClientCall> | null): string {
+    if (content && typeof content !== "string") throw wrongType("content", "a string or null", content);
     const parts: object[] = content ? [{ text: content }] : [];
-    for (const call of calls) {
-      if ("function" in call) {
-        const { name, arguments: arguments_ } = call.function;
-        parts.push({ text: name, id: call.id, arguments: toWellFormed(arguments_) });
-      } else if (call.argumentsJson === null) {
-        throw new PlaincallError(`the call \`${call.id}\` is invalid; pass the text of the reply to the model instead`);
-      } else {
-        const { name, id, dependencies, argumentsJson } = call;
-        parts.push({ text: name, id, dependencies, arguments: argumentsJson });
-      }
-    }
+    parts.push(...listOf("calls", "a list of calls", calls ?? []).map(pastCall));
     return this.#perform("history", { parts });
   }
 
@@ -367,6 +358,21 @@ export class Toolbox<Tools extends ToolCollection = any> {
     this.core.release(this.#object);
     this.#object = undefined;
   }
+}
+
+/** The fields of all kinds of calls. */
+type AnyCall = Partial<Record<"function" | "name" | "arguments" | "input" | "argumentsJson" | "dependencies" | "id" | "call_id", unknown>>;
+
+/** Returns the part of a turn with a call of this package or of another program. */
+function pastCall(call: AnyCall, index: number): object {
+  const { name, input, arguments: given = input } = (call.function ?? call) as AnyCall;
+  const { id, call_id = id, dependencies, argumentsJson } = call;
+  if (argumentsJson === null) throw new PlaincallError(`the call \`${id}\` is invalid; pass the text of the reply to the model instead`);
+  if (typeof name !== "string" || (typeof given !== "string" && (typeof given !== "object" || given === null))) {
+    throw wrongType(`calls[${index}]`, "a call of this package, or of the OpenAI or Anthropic API, with a name and `arguments` or `input`", call);
+  }
+  const json = argumentsJson ?? (typeof given === "string" ? toWellFormed(given) : toJson(given));
+  return { text: name, id: call_id, dependencies, arguments: json };
 }
 
 function disposed(): PlaincallError {

@@ -393,6 +393,33 @@ test("a schema without a JSON Schema names the tool and the field", () => {
   }
 });
 
+test("calls of clients in earlier turns", () => {
+  const box = new Toolbox([{ name: "save", input_schema: { type: "object", properties: { a: {} } } }]);
+  const text = "I save.\n!!!GADGET_START:save:c1\n!!!ARG:a\n1\n!!!GADGET_END\n";
+  const given = { name: "save", arguments: '{"a":1}' };
+  const calls = [
+    { type: "tool_use", id: "c1", name: "save", input: { a: 1 } },
+    { id: "c1", name: "save", input: { a: 1 } },
+    { type: "function", id: "c1", function: given },
+    { type: "function_call", id: "f1", call_id: "c1", ...given },
+    { id: "c1", ...given },
+    box.parse(text).calls[0],
+  ];
+  for (const call of calls) assert.equal(box.history("I save.", [call]), text, JSON.stringify(call));
+  for (const none of [undefined, null, []]) assert.equal(box.history("I save.", none), "I save.");
+  const of = "expected a call of this package, or of the OpenAI or Anthropic API, with a name and `arguments` or `input`";
+  const others = [
+    [[calls[0], { toolCallId: "c1", toolName: "save" }], `\`calls[1]\`: ${of}, found \`{toolCallId, toolName}\``],
+    [[{ id: "c1", name: "save" }], `\`calls[0]\`: ${of}, found \`{id, name}\``],
+    [[{ type: "custom", custom: given }], `\`calls[0]\`: ${of}, found \`{type, custom}\``],
+    [[5], `\`calls[0]\`: ${of}, found Number`],
+    [[null], "`calls[0]` is null"],
+    ["ab", "`calls`: expected a list of calls, found String"],
+  ];
+  for (const [calls, message] of others) assert.throws(() => box.history(null, calls), (error) => error instanceof PlaincallError && error.message === message);
+  assert.throws(() => box.history([{ type: "text", text: "a" }]), { name: "PlaincallError", message: "`content`: expected a string or null, found Array" });
+});
+
 test("definitions of clients", () => {
   const responses = { type: "function", name: "a", description: null, parameters: null, strict: true };
   const box = new Toolbox([responses, { type: "function", function: { name: "b", description: undefined } }]);

@@ -1,8 +1,8 @@
 // The definitions of published clients, schemas of interfaces, and options that are explicitly undefined.
 
-import type { Tool as AnthropicTool } from "@anthropic-ai/sdk/resources/messages";
-import type { ChatCompletionTool } from "openai/resources/chat/completions";
-import type { FunctionTool } from "openai/resources/responses/responses";
+import type { Tool as AnthropicTool, ToolUseBlock } from "@anthropic-ai/sdk/resources/messages";
+import type { ChatCompletionMessageFunctionToolCall, ChatCompletionTool } from "openai/resources/chat/completions";
+import type { FunctionTool, ResponseFunctionToolCall } from "openai/resources/responses/responses";
 import { Toolbox, grammar, prompt, render, tool, type Tool } from "plaincall";
 import { plaincallFetch } from "plaincall/openai";
 import { z } from "zod";
@@ -26,12 +26,16 @@ const loose = tool({ name: "e", input: schema, execute: (given) => String(given[
 const without = tool({ name: "f", input: schema, execute: undefined });
 const dialect = { syntax: "block", key: undefined, escaped: undefined } as const;
 const toolbox = new Toolbox([...chat, ...responses, ...anthropic, typed, loose, without], { dialect, effects: undefined });
+declare const called: (ChatCompletionMessageFunctionToolCall | ResponseFunctionToolCall | ToolUseBlock)[];
+toolbox.history("a", called);
 toolbox.results([{ id: "x", name: undefined, output: "a", error: undefined }]);
 export const all = [
   prompt(toolbox, { descriptionLength: undefined }),
   grammar(chat, "vllm", { only: undefined }),
   render({ name: "a", arguments: {}, id: undefined }, { tools: responses, dialect: undefined }),
   plaincallFetch({ fetch: undefined, syntax: undefined, constrain: undefined, onChangedTool: undefined }),
+  // @ts-expect-error: a call without arguments.
+  () => toolbox.history("a", [{ id: "x", name: "a" }]),
   // @ts-expect-error: a list is not a schema.
   () => tool({ name: "g", input: ["a"] }),
   // @ts-expect-error: `c` is not an argument.
