@@ -207,11 +207,35 @@ function failed(cause?: unknown): PlaincallError {
   return new PlaincallError(message, { cause });
 }
 
-/** Writes JSON. Throws an error for what has none, such as a big integer. */
-export function toJson(value: unknown, Class: typeof PlaincallError = PlaincallError): string {
+/** Names an option by its place in the input of an operation, as the core does: `effects.add`, `results[0]`. */
+function option(place: string): string {
+  const name = place.replace(/^\/((tools|plan|exchange)\/)?\w+\/(settings\/)?/, "");
+  return `\`${name.replace(/\/(\d+)(?!\w)/g, "[$1]").replaceAll("/", ".")}\``;
+}
+
+/**
+ * Writes JSON. Throws an error for what has none, such as a number that is not finite; `named` makes its name of a JSON Pointer. Default
+ * of what is omitted: `undefined`, as in options.
+ */
+export function toJson(
+  value: unknown,
+  Class: typeof PlaincallError = PlaincallError,
+  named: (place: string) => string = option,
+  isOmitted: (value: unknown, place: string) => boolean = (value) => value === undefined,
+): string {
+  const places = new Map<object, string>();
+  function checked(this: object, key: string, inner: unknown): unknown {
+    const before = places.get(this);
+    const place = before === undefined ? "" : `${before}/${key}`;
+    if (typeof inner === "object" && inner !== null) places.set(inner, place);
+    const isJson = typeof inner === "number" ? Number.isFinite(inner) : /^(object|string|boolean)$/.test(typeof inner);
+    if (isJson || isOmitted(inner, place)) return inner;
+    throw new Class(`${named(place)}: found ${typeof inner === "number" ? inner : typeof inner}, which JSON does not have`);
+  }
   try {
-    return toWellFormed(JSON.stringify(value));
+    return toWellFormed(JSON.stringify(value, checked));
   } catch (cause) {
+    if (cause instanceof PlaincallError) throw cause;
     throw new Class(`it cannot be written as JSON: ${(cause as Error).message}`, { cause });
   }
 }

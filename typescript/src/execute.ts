@@ -53,9 +53,9 @@ const MOST_TIME = 2 ** 31 - 1;
  * that takes too long is aborted in the same way, and its result is an error. A function that ignores its signal goes on; nothing waits
  * for it.
  *
- * The output of a call is the returned text, or another value as JSON, in which `undefined` is `null`, a big integer text, a set a list
- * and a map an object. A value that cannot be written as JSON becomes its `String`. If that throws an error too, the error of the
- * result states that the tool ran.
+ * The output of a call is the returned text, or another value as JSON, in which `undefined` is `null`, a big integer or a number that is
+ * not finite text, a set a list and a map an object. A value that cannot be written as JSON becomes its `String`. If that throws an error
+ * too, the error of the result states that the tool ran.
  *
  * ```ts
  * const { calls } = toolbox.parse(reply, { stop: finishReason });
@@ -169,7 +169,7 @@ class Plan {
       isExclusive: toolbox.tools.get(call.name)?.exclusive ?? false,
       isOwn: toolbox.own.has(call),
     }));
-    const create = { concurrency: concurrency ?? null, calls: options };
+    const create = { concurrency: Number.isFinite(concurrency) ? concurrency : null, calls: options };
     const { object, actions } = toolbox.plan<{ object: number; actions: Action[] }>(create);
     [this.#core, this.#object, this.first] = [toolbox.core, object, actions];
   }
@@ -276,7 +276,7 @@ function textOf(value: unknown): string {
 
 /** Returns a value that JSON does not have as one that it has. */
 function plain(value: unknown): unknown {
-  if (typeof value === "bigint") return value.toString();
+  if (typeof value === "bigint" || (typeof value === "number" && !Number.isFinite(value))) return String(value);
   if (value instanceof Set) return [...value];
   return value instanceof Map ? Object.fromEntries(value) : value;
 }

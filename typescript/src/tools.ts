@@ -2,7 +2,7 @@ import "./globals.js";
 import { core, toJson, toWellFormed, type Core } from "./core.js";
 import type { Dialect } from "./dialect.js";
 import { toCall, toDocument, type Call, type Json, type ParsedDocument, type Stop } from "./document.js";
-import { CALLS, checkRecord, DefinitionError, listOf, PlaincallError, wrongType } from "./errors.js";
+import { CALLS, checkRecord, DefinitionError, listOf, PlaincallError, RenderError, wrongType } from "./errors.js";
 import type { ExecutedResult } from "./execute.js";
 import { readEvents, type ParserEvent, type TextEvent } from "./events.js";
 import { Content } from "./parser.js";
@@ -253,7 +253,7 @@ export class Toolbox<Tools extends ToolCollection = any> {
     const effects = Object.fromEntries([...named, ...given]);
     type Created = { object: number; tools: Omit<Tool, "run">[]; reasoning: [open: string, close: string] | null };
     const create = { tools: { create: { effects, dialect, unclosed } } };
-    const created = withInput([...own.keys()], definitions, () => this.core.perform<Created>(create, toJson(definitions, DefinitionError)));
+    const created = withInput([...own.keys()], definitions, () => this.core.perform<Created>(create, definitionsToJson(definitions)));
     this.#object = created.object;
     this.core.registry.register(this, created.object, this);
     const leadingReasoning = dialect.reasoning === undefined ? (created.reasoning ?? undefined) : undefined;
@@ -338,7 +338,8 @@ export class Toolbox<Tools extends ToolCollection = any> {
     arguments_: { [name: string]: Json },
     { id, dependencies = [] }: { id?: string | undefined; dependencies?: Iterable<string> | undefined } = {},
   ): string {
-    const call = { name, arguments: arguments_, id: id ?? null, dependencies: listOf("dependencies", "a list of ids", dependencies) };
+    const given = JSON.parse(argumentsToJson(arguments_)) as Json;
+    const call = { name, arguments: given, id: id ?? null, dependencies: listOf("dependencies", "a list of ids", dependencies) };
     return this.#perform("render", call);
   }
 
@@ -360,6 +361,18 @@ export class Toolbox<Tools extends ToolCollection = any> {
   }
 }
 
+/** Writes definitions. Those of clients may have the function of the tool, but no schema has one. */
+function definitionsToJson(definitions: object[]): string {
+  const isBeside = (place: string) => /^\/\d+(\/function)?\/\w+$/.test(place);
+  const isOmitted = (value: unknown, place: string) => value === undefined || (typeof value === "function" && isBeside(place));
+  return toJson(definitions, DefinitionError, (place) => `at ${place}`, isOmitted);
+}
+
+/** Writes the arguments of a call, in which nothing may be omitted. */
+function argumentsToJson(given: unknown): string {
+  return toJson(given, RenderError, (place) => `\`arguments${place}\``, () => false);
+}
+
 /** The fields of all kinds of calls. */
 type AnyCall = Partial<Record<"function" | "name" | "arguments" | "input" | "argumentsJson" | "dependencies" | "id" | "call_id", unknown>>;
 
@@ -371,7 +384,7 @@ function pastCall(call: AnyCall, index: number): object {
   if (typeof name !== "string" || (typeof given !== "string" && (typeof given !== "object" || given === null))) {
     throw wrongType(`calls[${index}]`, "a call of this package, or of the OpenAI or Anthropic API, with a name and `arguments` or `input`", call);
   }
-  const json = argumentsJson ?? (typeof given === "string" ? toWellFormed(given) : toJson(given));
+  const json = argumentsJson ?? (typeof given === "string" ? toWellFormed(given) : argumentsToJson(given));
   return { text: name, id: call_id, dependencies, arguments: json };
 }
 

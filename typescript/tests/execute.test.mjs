@@ -378,6 +378,7 @@ test("options of other types are errors", async () => {
   }
   await assert.rejects(execute([], []), /^PlaincallError: `toolbox`: expected a `Toolbox`, as `new Toolbox\(tools\)` creates it/);
   await assert.rejects(execute(box, box.parse("")), /^PlaincallError: `calls`: expected the calls of a document, `document.calls`, found `{syntax, /);
+  assert.deepEqual(await execute(box, [], { concurrency: Infinity }), []);
 });
 
 test("arguments of other types are errors", async () => {
@@ -402,6 +403,7 @@ test("outputs", async () => {
     [undefined, "null"],
     [() => 1, "() => 1"],
     [{ a: 12345678901234567890n, b: new Set([1]), c: new Map([["d", 2]]) }, '{"a":"12345678901234567890","b":[1],"c":{"d":2}}'],
+    [[NaN, -Infinity], '["NaN","-Infinity"]'],
     [new Date(0), '"1970-01-01T00:00:00.000Z"'],
     [itself, ""],
   ];

@@ -170,12 +170,16 @@ test("errors name the option", () => {
     [() => plaincallFetch({ syntax: "emoji", endPrefix: "END" }), /`endPrefix` is a marker of the block syntax/],
     [() => plaincallFetch({ formats: ["tool_calls", "a_b"] }), /^`formats` cannot be `a_b`.*`tool_request`/],
     [() => plaincallFetch({ apiKey: "a" }), /^unknown key `apiKey`; the keys are url, .*, repairRounds, /],
+    [() => plaincallFetch({ repairRounds: NaN, extra: { a: 1 } }), /^`repairRounds`: found NaN, which JSON does not have$/],
+    [() => plaincallFetch({ extra: { a: [Infinity] } }), /^`extra\.a\[0\]`: found Infinity, /],
     [() => plaincallFetch(null), /^`options`: expected an object with settings, found Null$/],
     [() => new Parser({ key: 5 }), /^`dialect.key`: /],
     [() => plaincall.parse("a", {}, { stop: 5 }), /^`stop`: found integer `5`, expected a string$/],
     [() => new Toolbox([add], { unclosed: "other" }), /^`unclosed`: /],
     [() => new Toolbox([add]).prompt({ descriptionLength: -1 }), /^`descriptionLength`: /],
     [() => new Toolbox([add]).grammar("vllm", { choice: "other" }), /^`choice`: found `other`, expected one of `auto`, `required`, `none`$/],
+    [() => new Toolbox([add]).prompt({ descriptionLength: NaN }), /^`descriptionLength`: found NaN, /],
+    [() => new Toolbox([add], { effects: { add: () => "read" } }), /^`effects\.add`: found function, /],
     [() => new Toolbox([add], null), /^`options`: expected the options of a toolbox, found Null$/],
     [() => new Toolbox([add], { effects: "read" }), /^`effects`: expected an object with the effects of tools by name, found String$/],
     [() => new Toolbox([add], { effects: new Map([["add", "read"]]) }), /^`effects`: .*, found Map$/],
@@ -415,9 +419,30 @@ test("calls of clients in earlier turns", () => {
     [[5], `\`calls[0]\`: ${of}, found Number`],
     [[null], "`calls[0]` is null"],
     ["ab", "`calls`: expected a list of calls, found String"],
+    [[{ ...calls[0], input: { a: { b: NaN } } }], "`arguments/a/b`: found NaN, which JSON does not have"],
   ];
   for (const [calls, message] of others) assert.throws(() => box.history(null, calls), (error) => error instanceof PlaincallError && error.message === message);
   assert.throws(() => box.history([{ type: "text", text: "a" }]), { name: "PlaincallError", message: "`content`: expected a string or null, found Array" });
+});
+
+test("what JSON does not have", () => {
+  const box = new Toolbox([{ name: "save", input_schema: { type: "object", properties: { a: {}, b: {} } } }]);
+  const values = [[NaN, "NaN"], [-Infinity, "-Infinity"], [undefined, "undefined"], [() => 1, "function"], [5n, "bigint"], [Symbol("a"), "symbol"]];
+  for (const [value, found] of values) {
+    const message = (at) => ({ name: "RenderError", message: `\`arguments/${at}\`: found ${found}, which JSON does not have` });
+    assert.throws(() => box.render("save", { a: 1, b: value }), message("b"));
+    assert.throws(() => plaincall.render({ name: "save", arguments: { a: [{ c: 1 }, { c: value }] } }), message("a/1/c"));
+    const schema = { name: "save", input_schema: { properties: { a: { default: value } } } };
+    const input = { type: "object", properties: { a: { default: value } } };
+    if (value === undefined) continue;
+    assert.throws(() => new Toolbox([schema]), { name: "DefinitionError", message: `at /0/input_schema/properties/a/default: found ${found}, which JSON does not have` });
+    assert.throws(() => new Toolbox([tool({ name: "save", input })]), { name: "DefinitionError", message: `\`save\`: at input/properties/a/default: found ${found}, which JSON does not have` });
+  }
+  const shared = { c: 1 };
+  assert.match(box.render("save", { a: shared, b: [shared, new Date(0)] }), /a\/c\n1\n[^]*1970-01-01/);
+  // As the client of OpenAI has tools that it runs.
+  const runnable = { type: "function", function: { name: "save", parameters: {}, parse: JSON.parse, function: () => 1 } };
+  assert.deepEqual([...new Toolbox([runnable]).tools.keys()], ["save"]);
 });
 
 test("definitions of clients", () => {
