@@ -113,7 +113,7 @@ export class Replay {
     const moment = this.#core.about<Moment>("replay", shown.settings, shown.read, { size, chunks });
     const held = moment.fed - moment.known;
     const arrived = `${Math.min(chunks, this.#chunks)} of ${count(this.#chunks, "chunk")}, ${moment.fed.toLocaleString("en")} of ${count(shown.bytes.length, "byte")}`;
-    const kept = held === 0 ? "nothing is held back" : `${count(held, "byte")} held back, because more text decides what they are`;
+    const kept = held === 0 ? "nothing is held back" : `${count(held, "byte")} held back: more text decides what that is`;
     const words = `${arrived}; ${kept}${moment.is_over ? "; the text is complete" : ""}`;
     this.#note.textContent = words;
     this.#at.setAttribute("aria-valuetext", words);
