@@ -229,7 +229,7 @@ export class Input {
     const { selectionStart: start, selectionEnd: end, value } = this.#reply;
     const isAll = start === 0 && end === value.length;
     const isLong = text.length > LONG;
-    if (isAll) this.#definitions.value = this.#own.tools;
+    if (isAll && text !== "") this.#definitions.value = this.#own.tools;
     if (!isLong && !(isAll && text.includes("\r"))) return;
     event.preventDefault();
     if (isAll) return this.set({ ...this.given, bytes: encode(text) });

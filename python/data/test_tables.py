@@ -399,6 +399,10 @@ def test_slices_of_nested_columns() -> None:
     inner = pyarrow.struct([("a", pyarrow.struct([("b", pyarrow.int64())]))])
     types = {"pairs": pyarrow.list_(inner, 2), "map": pyarrow.map_(pyarrow.string(), inner)}
     columns = {name: pyarrow.array([row[name] for row in rows], types.get(name)) for name in rows[0]}
+    numbers, structs = pyarrow.array(range(40)), pyarrow.array([{"a": {"b": n}} for n in range(40)])
+    ids = pyarrow.array([n % 2 for n in range(40)], pyarrow.int8())
+    columns["union"] = pyarrow.UnionArray.from_sparse(ids, [numbers, structs])
+    columns["dictionary"] = pyarrow.DictionaryArray.from_arrays(numbers, structs)
     table = pyarrow.table(columns)
     parts = [table.slice(start, length) for start, length in [(0, 40), (1, 39), (7, 20), (39, 1), (5, 0)]]
     # A batch, and an array with an offset in one with another.

@@ -77,7 +77,7 @@ async def execute(
 
     A tool gets the arguments that were validated, whatever `approve` does with `Call.arguments`, which is a new `dict` each time.
     """
-    _check(tools, concurrency, timeout)
+    _check_limits(tools, concurrency, timeout)
     written = _list_of(Call, "calls", CALLS, calls)
     plan = Plan(tools._set, None if concurrency is None else min(concurrency, 2**32 - 1))
     for call in written:
@@ -137,7 +137,7 @@ async def execute(
     return [results[index] for index in range(len(written))]
 
 
-def _check(tools: object, concurrency: object, timeout: object) -> None:
+def _check_limits(tools: object, concurrency: object, timeout: object) -> None:
     if not isinstance(tools, Toolbox):
         raise _wrong_type("tools", "a Toolbox", tools)
     if concurrency is not None:

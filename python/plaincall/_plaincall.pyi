@@ -484,7 +484,7 @@ class Reader:
     """
 
     def feed(self, chunk: str | bytes | bytearray) -> list[Event | Call]:
-        """Reads the next chunk of the reply. A signal that stops it ends the reply.
+        """Reads the next chunk of the reply. A signal that stops it ends the reply; `begin_reply` begins the next one.
 
         Raises `ValueError` after `finish`.
         """

@@ -32,7 +32,8 @@ Engine: TypeAlias = Literal["vllm", "sglang", "llama.cpp", "llguidance", "xgramm
 Stop: TypeAlias = Literal["natural", "end_of_file", "length", "broken", "stop"] | str
 """How a text ended: `natural` (it is complete), `end_of_file`, `length` or `broken` (unknown), or the finish reason of an API.
 
-Only a known reason is a natural end or a length limit. Any other one, such as `content_filter` or `stop_sequence`, is `broken`.
+Only a known reason is a natural end or a length limit. Any other one, such as `content_filter` or `stop_sequence`, and a
+misspelled one, is `broken`.
 """
 Json: TypeAlias = dict[str, Any]
 

@@ -6,6 +6,7 @@ use plaincall_gateway::Secret;
 pub(crate) use plaincall_gateway::transport::USAGE_WAIT;
 use plaincall_gateway::transport::{self, Ask, Flow, Host, Next, Transport};
 use plaincall_tool::json::parse;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::Map;
@@ -78,12 +79,20 @@ impl Adapter {
         let bytes = secret.cast::<PyBytes>();
         let bytes = bytes.map_err(|_| wrong_type("secret", "bytes", secret))?;
         let mut given = Map::new();
+        let py = secret.py();
+        let json = py.import("json")?;
         for (name, value) in settings.into_iter().flatten() {
-            let json = secret.py().import("json")?;
-            let text = json.call_method1("dumps", (&value,));
-            let text = text.and_then(|text| text.extract::<String>());
+            let text = match json.call_method1("dumps", (&value,)) {
+                Err(error)
+                    if !(error.is_instance_of::<PyValueError>(py)
+                        || error.is_instance_of::<PyTypeError>(py)) =>
+                {
+                    return Err(error);
+                }
+                text => text.and_then(|text| text.extract::<String>()),
+            };
             let Some(read) = text.ok().and_then(|text| parse(&text).ok()) else {
-                // A setting may be secret.
+                // Its value may be long.
                 let kind = value.get_type().name()?;
                 let message = format!("`{name}`: JSON has no value for this {kind}");
                 return Err(error::value(message));

@@ -14,7 +14,7 @@ use arrow_array::{
     RecordBatch, RecordBatchIterator, RecordBatchOptions, RecordBatchReader, StructArray,
 };
 use arrow_data::ArrayData;
-use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef, UnionMode};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -28,22 +28,25 @@ pub(crate) fn batches(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchRe
         return Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)));
     };
     let capsule = stream.call0()?;
-    let place = place::<FFI_ArrowArrayStream>(&capsule, c"arrow_array_stream")?;
-    // SAFETY: a capsule of this name has a stream. It is moved out, so that it is released here only.
-    let stream = unsafe { FFI_ArrowArrayStream::from_raw(place) };
+    let stream = pointer::<FFI_ArrowArrayStream>(&capsule, c"arrow_array_stream")?;
+    // SAFETY: a capsule of this name has a stream, and lives. The stream is moved out, so that it is released here only.
+    let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream) };
     Ok(Box::new(Stream::new(stream).map_err(error::value)?))
 }
 
 fn batch(data: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let capsules = data.call_method0("__arrow_c_array__")?;
     let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = capsules.extract()?;
-    let schema = place::<FFI_ArrowSchema>(&schema, c"arrow_schema")?;
-    let array = place::<FFI_ArrowArray>(&array, c"arrow_array")?;
-    // SAFETY: capsules of these names have a schema and an array. Both are moved out, so that they are released here only.
+    let schema = pointer::<FFI_ArrowSchema>(&schema, c"arrow_schema")?;
+    let array = pointer::<FFI_ArrowArray>(&array, c"arrow_array")?;
+    // SAFETY: capsules of these names have a schema and an array, and live. Both are moved out, so that they are released here only.
     let (schema, array) = unsafe {
         let schema = FFI_ArrowSchema::from_raw(schema);
         (schema, FFI_ArrowArray::from_raw(array))
     };
+    if array.is_released() {
+        return Err(error::value("the array has been read already"));
+    }
     let found = DataType::try_from(&schema).map_err(error::value)?;
     if !matches!(found, DataType::Struct(_)) {
         let message =
@@ -55,9 +58,9 @@ fn batch(data: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
 }
 
 /// Returns what a capsule of this name has.
-fn place<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<*mut T> {
-    let place = capsule.cast::<PyCapsule>()?.pointer_checked(Some(name))?;
-    Ok(place.cast().as_ptr())
+fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<*mut T> {
+    let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(name))?;
+    Ok(pointer.cast().as_ptr())
 }
 
 /// The batches of another library.
@@ -125,39 +128,44 @@ fn imported(array: FFI_ArrowArray, schema: &SchemaRef) -> Result<RecordBatch, Ar
     let (_, columns, nulls) = StructArray::from(part(&data, 0, rows)).into_parts();
     if nulls.is_some_and(|nulls| nulls.null_count() > 0) {
         let message = "a batch has rows that are null as a whole, which a table cannot have";
-        return Err(ArrowError::InvalidArgumentError(message.to_owned()));
+        return Err(ArrowError::SchemaError(message.to_owned()));
     }
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
 }
 
-/// Returns a part of an array in which what is inside of structs and lists of a fixed size has their offsets: arrow adds that of a
-/// struct to a struct inside of it twice.
+/// Returns a slice of an array, with its offset moved into the children of structs, lists of a fixed size and sparse unions: arrow adds
+/// the offset of a struct to a struct in it twice.
 fn part(data: &ArrayData, from: usize, length: usize) -> ArrayData {
     let (whole, start) = (data.slice(from, length), data.offset() + from);
-    let each = |start, length| {
-        data.child_data()
-            .iter()
-            .map(move |one| part(one, start, length))
-            .collect()
+    let children = |start, length| {
+        let children = data.child_data().iter();
+        children.map(move |one| part(one, start, length)).collect()
     };
     let builder = match data.data_type() {
         DataType::Struct(_) => whole
             .into_builder()
             .offset(0)
-            .child_data(each(start, length)),
+            .child_data(children(start, length)),
         DataType::FixedSizeList(_, size) => {
             let size = usize::try_from(*size).unwrap_or_default();
-            whole
-                .into_builder()
-                .offset(0)
-                .child_data(each(start * size, length * size))
+            let children = children(start * size, length * size);
+            whole.into_builder().offset(0).child_data(children)
+        }
+        DataType::Union(_, UnionMode::Sparse) => {
+            // A type id has one byte.
+            let ids = data.buffers().iter();
+            let ids = ids.map(|ids| ids.slice_with_length(start, length));
+            let builder = whole.into_builder().offset(0).buffers(ids.collect());
+            builder.child_data(children(start, length))
         }
         _ => {
-            let children = data.child_data().iter().map(|one| part(one, 0, one.len()));
+            let children = data.child_data().iter();
+            let children = children.map(|one| part(one, 0, one.len()));
             whole.into_builder().child_data(children.collect())
         }
     };
-    // SAFETY: it is the same data, which the library states to be valid.
+    // SAFETY: the library states that the array is valid. Where the offset became 0, each child has exactly the elements that the array
+    // has from it on, and the nulls have an offset of their own.
     unsafe { builder.build_unchecked() }
 }

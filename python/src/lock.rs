@@ -94,7 +94,7 @@ pub(crate) fn alone<T>(of_object: &Mutex<T>) -> PyResult<MutexGuard<'_, T>> {
         Ok(own) => Ok(own),
         Err(TryLockError::Poisoned(own)) => Ok(own.into_inner()),
         Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
-            "another thread uses this object; create one for each text, and use it in one thread at a time",
+            "this object is in use, by another thread or by code that a signal has interrupted; create one for each text",
         )),
     }
 }

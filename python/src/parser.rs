@@ -32,7 +32,7 @@ pub(crate) fn state(is_finished: PyResult<bool>) -> &'static str {
     match is_finished {
         Ok(true) => "finished",
         Ok(false) => "not finished",
-        Err(_) => "used by another thread",
+        Err(_) => "in use",
     }
 }
 

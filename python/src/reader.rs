@@ -63,7 +63,7 @@ impl Reader {
 #[pymethods]
 impl Reader {
     /// Reads the next chunk of the reply: `str` or `bytes`. A reasoning end marker that nothing opened rejects the calls before
-    /// it in the same chunk; calls of earlier chunks have been returned. A signal that stops it ends the reply.
+    /// it in the same chunk; calls of earlier chunks have been returned. A signal that stops it ends the reply; `begin_reply` begins the next one.
     ///
     /// Raises `ValueError` after `finish`.
     fn feed<'py>(

@@ -246,7 +246,16 @@ def test_a_signal_ends_a_long_parse() -> None:
                 used.finish()
             raise
 
-    for parse in (pc.parse, tools.parse, parser, lambda text: tools.reader().feed(text)):
+    def reader(text: str) -> None:
+        used = tools.reader()
+        try:
+            used.feed(text)
+        except BaseException:
+            used.begin_reply()
+            assert isinstance(used.feed(CALL)[-1], pc.Call)
+            raise
+
+    for parse in (pc.parse, tools.parse, pc.near_misses, parser, reader):
         check_interrupts(lambda size, parse=parse: functools.partial(parse, text * size))  # type: ignore[misc]
 
 
@@ -257,9 +266,9 @@ def test_one_thread_uses_a_parser() -> None:
     for used in (parser, reader):
         thread = threading.Thread(target=used.feed, args=(text,))
         thread.start()
-        while "used by another thread" not in repr(used):
+        while "in use" not in repr(used):
             assert thread.is_alive()
-        with pytest.raises(RuntimeError, match="another thread uses this object; create one for each text"):
+        with pytest.raises(RuntimeError, match="this object is in use, by another thread"):
             used.feed("x")
         thread.join()
         used.feed("x")

@@ -361,31 +361,37 @@ export class Toolbox<Tools extends ToolCollection = any> {
   }
 }
 
-/** Writes definitions. Those of clients may have the function of the tool, but no schema has one. */
+/** Writes definitions. Those of clients may have the function of the tool beside the schema. */
 function definitionsToJson(definitions: object[]): string {
-  const isBeside = (place: string) => /^\/\d+(\/function)?\/\w+$/.test(place);
+  const isBeside = (place: string) => /^\/\d+(\/function)?\/(?!(parameters|input_schema|inputSchema)$)\w+$/.test(place);
   const isOmitted = (value: unknown, place: string) => value === undefined || (typeof value === "function" && isBeside(place));
   return toJson(definitions, DefinitionError, (place) => `at ${place}`, isOmitted);
 }
 
 /** Writes the arguments of a call, in which nothing may be omitted. */
-function argumentsToJson(given: unknown): string {
-  return toJson(given, RenderError, (place) => `\`arguments${place}\``, () => false);
+function argumentsToJson(given: unknown, name = "arguments"): string {
+  return toJson(given, RenderError, (place) => `\`${name}${place}\``, () => false);
 }
 
 /** The fields of all kinds of calls. */
-type AnyCall = Partial<Record<"function" | "name" | "arguments" | "input" | "argumentsJson" | "dependencies" | "id" | "call_id", unknown>>;
+type AnyCall = Partial<Record<"type" | "function" | "name" | "arguments" | "input" | "argumentsJson" | "dependencies" | "id" | "call_id", unknown>>;
+
+/** The types of calls with a name and arguments: of this package, of both APIs of OpenAI, and of Anthropic. */
+const CALL_TYPES: unknown[] = [undefined, "call", "function", "function_call", "tool_use"];
 
 /** Returns the part of a turn with a call of this package or of another program. */
 function pastCall(call: AnyCall, index: number): object {
   const { name, input, arguments: given = input } = (call.function ?? call) as AnyCall;
-  const { id, call_id = id, dependencies, argumentsJson } = call;
+  const { type, id, call_id, dependencies, argumentsJson } = call;
   if (argumentsJson === null) throw new PlaincallError(`the call \`${id}\` is invalid; pass the text of the reply to the model instead`);
-  if (typeof name !== "string" || (typeof given !== "string" && (typeof given !== "object" || given === null))) {
+  const isText = typeof given === "string";
+  if (!CALL_TYPES.includes(type) || typeof name !== "string" || (!isText && (typeof given !== "object" || given === null))) {
     throw wrongType(`calls[${index}]`, "a call of this package, or of the OpenAI or Anthropic API, with a name and `arguments` or `input`", call);
   }
-  const json = argumentsJson ?? (typeof given === "string" ? toWellFormed(given) : argumentsToJson(given));
-  return { text: name, id: call_id, dependencies, arguments: json };
+  const ownId = call_id ?? id ?? undefined;
+  if (ownId !== undefined && typeof ownId !== "string") throw wrongType(`calls[${index}].id`, "a string", ownId);
+  const json = argumentsJson ?? (isText ? toWellFormed(given) : argumentsToJson(given, `calls[${index}].arguments`));
+  return { text: name, id: ownId, dependencies, arguments: json };
 }
 
 function disposed(): PlaincallError {

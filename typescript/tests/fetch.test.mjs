@@ -369,7 +369,7 @@ test("a callback that throws ends the request", async () => {
 
 test("settings", async () => {
   assert.throws(() => plaincallFetch({ secret: new Uint8Array(3) }), /`secret` has 3 bytes, and needs at least 16/);
-  assert.throws(() => plaincallFetch({ repairRound: 1 }), /^PlaincallError: unknown key `repairRound`; did you mean `repairRounds`\?$/);
+  assert.throws(() => plaincallFetch({ repairRound: 1 }), /^PlaincallError: unknown key `repairRound`; did you mean `repair_rounds`\?$/);
   assert.throws(() => plaincallFetch({ constrain: "unknown" }), /`constrain` cannot be `unknown`/);
   const model = new Model(INVALID);
   const fetch = plaincallFetch({ fetch: model.fetch, repairRounds: 0, model: "n", syntax: undefined });

@@ -169,7 +169,8 @@ test("errors name the option", () => {
     [() => plaincallFetch({ constrain: "always" }), /^`constrain` must name the engine/],
     [() => plaincallFetch({ syntax: "emoji", endPrefix: "END" }), /`endPrefix` is a marker of the block syntax/],
     [() => plaincallFetch({ formats: ["tool_calls", "a_b"] }), /^`formats` cannot be `a_b`.*`tool_request`/],
-    [() => plaincallFetch({ apiKey: "a" }), /^unknown key `apiKey`; the keys are url, .*, repairRounds, /],
+    [() => plaincallFetch({ apiKey: "a" }), /^unknown key `apiKey`; the keys are url, .*, repair_rounds, /],
+    [() => plaincallFetch({ mode: "self_closing" }), /^`mode` cannot be `self_closing`/],
     [() => plaincallFetch({ repairRounds: NaN, extra: { a: 1 } }), /^`repairRounds`: found NaN, which JSON does not have$/],
     [() => plaincallFetch({ extra: { a: [Infinity] } }), /^`extra\.a\[0\]`: found Infinity, /],
     [() => plaincallFetch(null), /^`options`: expected an object with settings, found Null$/],
@@ -419,7 +420,10 @@ test("calls of clients in earlier turns", () => {
     [[5], `\`calls[0]\`: ${of}, found Number`],
     [[null], "`calls[0]` is null"],
     ["ab", "`calls`: expected a list of calls, found String"],
-    [[{ ...calls[0], input: { a: { b: NaN } } }], "`arguments/a/b`: found NaN, which JSON does not have"],
+    [[{ ...calls[0], input: { a: { b: NaN } } }], "`calls[0].arguments/a/b`: found NaN, which JSON does not have"],
+    [[{ type: "custom_tool_call", name: "save", input: "x" }], `\`calls[0]\`: ${of}, found \`{type, name, input}\``],
+    [[{ type: "server_tool_use", id: "c1", name: "search", input: {} }], `\`calls[0]\`: ${of}, found \`{type, id, name, input}\``],
+    [[{ ...calls[0], id: 5 }], "`calls[0].id`: expected a string, found Number"],
   ];
   for (const [calls, message] of others) assert.throws(() => box.history(null, calls), (error) => error instanceof PlaincallError && error.message === message);
   assert.throws(() => box.history([{ type: "text", text: "a" }]), { name: "PlaincallError", message: "`content`: expected a string or null, found Array" });
@@ -435,6 +439,8 @@ test("what JSON does not have", () => {
     const schema = { name: "save", input_schema: { properties: { a: { default: value } } } };
     const input = { type: "object", properties: { a: { default: value } } };
     if (value === undefined) continue;
+    const wrong = { name: "save", inputSchema: () => 1 };
+    assert.throws(() => new Toolbox([wrong]), { name: "DefinitionError", message: "at /0/inputSchema: found function, which JSON does not have" });
     assert.throws(() => new Toolbox([schema]), { name: "DefinitionError", message: `at /0/input_schema/properties/a/default: found ${found}, which JSON does not have` });
     assert.throws(() => new Toolbox([tool({ name: "save", input })]), { name: "DefinitionError", message: `\`save\`: at input/properties/a/default: found ${found}, which JSON does not have` });
   }

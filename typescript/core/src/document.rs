@@ -125,22 +125,28 @@ impl<'d> CallView<'d> {
         }
     }
 
-    /// Returns the lines of a usual call before its arguments, or `None` if more is to be known of it. Names and ids of block calls
-    /// have no line ends.
+    /// Returns the lines before the arguments of a call without problems, dependencies and diagnostics, or `None` for another one. Names
+    /// and ids of block calls have no line ends.
     #[cfg(feature = "gateway")]
     pub(crate) fn usual_lines(&self) -> Option<String> {
+        // All fields, so that a new one is not forgotten.
+        #[rustfmt::skip]
         let Self {
-            index, name, id, ..
+            index, name, id, is_id_automatic, dependencies, arguments_json, problems, rejection, held, may_run, diagnostics, syntax,
+            termination, raw_args, body, source, before, kind: _, start: _, end: _,
         } = self;
-        let is_usual = self.may_run
-            && self.arguments_json.is_some()
-            && self.source.is_some()
-            && (self.syntax, self.termination) == (Syntax::Block.name(), "explicit")
-            && self.dependencies.is_empty()
-            && self.problems.is_empty()
-            && self.diagnostics.is_empty()
-            && self.before.is_none();
-        let is_automatic = u8::from(self.is_id_automatic);
+        let is_usual = *may_run
+            && arguments_json.is_some()
+            && source.is_some()
+            && (*syntax, *termination) == (Syntax::Block.name(), "explicit")
+            && (
+                dependencies.is_empty(),
+                problems.is_empty(),
+                diagnostics.is_empty(),
+            ) == (true, true, true)
+            && (rejection, held, before) == (&None, &None, &None)
+            && (raw_args, body) == (&None, &None);
+        let is_automatic = u8::from(*is_id_automatic);
         is_usual.then(|| format!("{index}\n{name}\n{id}\n{is_automatic}\n"))
     }
 }

@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     /// A complete call, which readers of replies add: its JSON, a line end, and the JSON of its arguments.
     #[cfg(feature = "gateway")]
     Call,
-    /// A complete block call that may run, and of which nothing else is to be known. Instead of JSON it has lines: its index, its name,
+    /// A complete block call without problems, dependencies and diagnostics. Instead of JSON it has lines: its index, its name,
     /// its id, whether that was assigned, and the JSON of its arguments.
     #[cfg(feature = "gateway")]
     UsualCall,

@@ -1,6 +1,5 @@
 //! The core of the gateway inside a client library (`spec/gateway.md`).
 
-use plaincall_config::settings::Model;
 use plaincall_gateway::Secret;
 use plaincall_gateway::transport::{
     Ask, Asked, CountTokens, Flow, Host, Next, Response, Transport, USAGE_WAIT,
@@ -16,7 +15,7 @@ use crate::state::{Object, State};
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum ExchangeOperation {
-    /// Creates a transport. The text is its secret. The names of settings are in camel case, or as in a configuration file.
+    /// Creates a transport. The text is its secret. The names of settings are in camel case or in snake case.
     Create { settings: Map<String, Value> },
     /// Returns whether a request must be passed to `ask`.
     Translates { method: String, target: String },
@@ -244,36 +243,12 @@ fn snake_case(name: &str) -> String {
     letters.collect()
 }
 
-/// Returns the name of a setting in JavaScript.
-fn camel_case(name: &str) -> String {
-    let mut words = name.split('_').map(str::to_owned);
-    let first = words.next().unwrap_or_default();
-    words.fold(first, |name, mut word| {
-        if let Some(letter) = word.get_mut(..1) {
-            letter.make_ascii_uppercase();
-        }
-        name + &word
-    })
-}
-
-/// Returns a message in which settings have the names that the host has given, or those of JavaScript.
+/// Returns a message that names settings as the host has given them. Values are not changed: each stands after its setting.
 fn as_given(message: &str, given: &[String]) -> String {
-    let ends = |letter: char| letter != '_' && !letter.is_ascii_alphanumeric();
-    // Each setting may be null.
-    let is_setting = |word: &str| {
-        let settings = Map::from_iter([(word.to_owned(), Value::Null)]);
-        word.contains('_') && Model::from_json(settings.into()).is_ok()
-    };
-    let words = message.split_inclusive(ends).map(|piece| {
-        let word = piece.trim_end_matches(ends);
-        let (word, end) = piece.split_at(word.len());
-        match given.iter().find(|name| snake_case(name) == word) {
-            Some(name) => format!("{name}{end}"),
-            None if is_setting(word) => camel_case(piece),
-            None => piece.to_owned(),
-        }
-    });
-    words.collect()
+    given.iter().fold(message.to_owned(), |message, name| {
+        let found = format!("`{}`", snake_case(name));
+        message.replacen(&found, &format!("`{name}`"), 1)
+    })
 }
 
 fn view(state: &mut State, asked: Ask) -> Result<AskView, Error> {
