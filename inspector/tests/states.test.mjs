@@ -223,7 +223,6 @@ test("fixes name the controls of the page", () => withPage({}, async (page) => {
   const call = "!!!GADGET_START:Look\n!!!GADGET_END\n";
   for (const [reply, controls] of [
     [`<think>\n${call}</think>\n`, ["“The reply has no reasoning”"]],
-    [`${call}</think>\nHi.\n`, ["“The reply starts inside reasoning”", "“The reply has no reasoning”"]],
     ["!!!GADGET_START:Look\n!!!ARG:at\nx !!!GADGET_START:Look\n!!!GADGET_END\n", ["“Markers count anywhere in a line”"]],
   ]) {
     await inspect(page, reply);
