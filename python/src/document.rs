@@ -15,12 +15,9 @@ use crate::call::Call;
 use crate::dialect::Dialect;
 use crate::events::{Reasoning, Text, diagnostics, string};
 use crate::input::{bytes, dialect_of};
-use crate::lock::{free, in_pieces, released};
+use crate::lock::{check_signals, free, in_pieces, released};
 use crate::settings::stop_from;
 use crate::{error, toolbox};
-
-/// After so many parts, a signal such as Ctrl-C can stop the work.
-const SEGMENTS: usize = 1000;
 
 /// A function and its arguments, which create an object again.
 type Reduced<'py> = (
@@ -115,9 +112,7 @@ impl Document {
         let mut calls = Vec::new();
         let mut segments = Vec::with_capacity(read.segments.len());
         for (at, segment) in read.segments.iter().enumerate() {
-            if at % SEGMENTS == SEGMENTS - 1
-                && let Err(stopped) = py.check_signals()
-            {
+            if let Err(stopped) = check_signals(py, at) {
                 free(read);
                 return Err(stopped);
             }

@@ -17,6 +17,7 @@ const LONG: usize = 64 << 10;
 
 /// After so many bytes of a text, a signal such as Ctrl-C can stop the work.
 const PIECE: usize = 256 << 10;
+const PARTS: usize = 1000;
 
 /// The number of threads that work without the lock, in the process with this id: a forked process has none of them.
 static WORKING: AtomicUsize = AtomicUsize::new(0);
@@ -78,6 +79,14 @@ pub(crate) fn in_pieces<'t, T: Send>(
             py.check_signals()?;
         }
         take(released(py, piece.len(), || work(piece)))?;
+    }
+    Ok(())
+}
+
+/// Lets a signal stop the conversion of many parts to objects, after each thousand of them.
+pub(crate) fn check_signals(py: Python<'_>, part: usize) -> PyResult<()> {
+    if part % PARTS == PARTS - 1 {
+        py.check_signals()?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use pyo3::types::PyList;
 use crate::call::Call;
 use crate::events::to_python;
 use crate::input::bytes;
-use crate::lock::{alone, in_pieces};
+use crate::lock::{alone, check_signals, in_pieces};
 use crate::parser::{finished, state};
 use crate::settings::stop_from;
 
@@ -23,9 +23,6 @@ pub(crate) struct Reader {
     /// The reader, and whether the reply is finished.
     reader: Mutex<(ReplyReader<Arc<ToolSet>>, bool)>,
 }
-
-/// After so many events and calls, a signal such as Ctrl-C can stop their conversion.
-const ITEMS: usize = 1000;
 
 impl Reader {
     pub(crate) fn new(reader: ReplyReader<Arc<ToolSet>>) -> Self {
@@ -44,9 +41,7 @@ impl Reader {
         // Nothing of this chunk has been used yet.
         ReplyItem::reject_reasoning(&mut items);
         for (at, item) in items.into_iter().enumerate() {
-            if at % ITEMS == ITEMS - 1 {
-                py.check_signals()?;
-            }
+            check_signals(py, at)?;
             match item {
                 ReplyItem::Event(event) => objects.append(to_python(py, &event)?)?,
                 ReplyItem::Call(read) => {
@@ -63,7 +58,8 @@ impl Reader {
 #[pymethods]
 impl Reader {
     /// Reads the next chunk of the reply: `str` or `bytes`. A reasoning end marker that nothing opened rejects the calls before
-    /// it in the same chunk; calls of earlier chunks have been returned. A signal that stops it ends the reply; `begin_reply` begins the next one.
+    /// it in the same chunk; calls of earlier chunks have been returned. A signal that stops it ends the reply; `begin_reply` begins
+    /// the next one.
     ///
     /// Raises `ValueError` after `finish`.
     fn feed<'py>(

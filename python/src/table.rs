@@ -8,7 +8,6 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use plaincall_reply::{Unclosed, extract::Extractor};
 use plaincall_table::{ColumnError, Columns, Extract, Made, Rates, Render};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -133,8 +132,7 @@ fn caught<T>(read: impl FnOnce() -> T) -> Result<T, ArrowError> {
 
 /// Returns a reader of a table of another library.
 fn reader(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let reader =
-        caught(|| batches(data)).map_err(|error| PyValueError::new_err(error.to_string()))??;
+    let reader = caught(|| batches(data)).map_err(error::value)??;
     let Some(typed) = data.getattr_opt("_typed")? else {
         return Ok(reader);
     };
