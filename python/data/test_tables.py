@@ -437,6 +437,16 @@ def test_a_signal_ends_a_long_table(read: Any) -> None:
     check_interrupts(lambda size: functools.partial(read, pyarrow.concat_tables([data] * size).combine_chunks()))
 
 
+def test_a_signal_ends_the_work_on_one_row() -> None:
+    texts = CALL.replace(":a\n", "\n") * 1000
+
+    def text(size: int) -> Any:
+        return pyarrow.table({"text": [texts * size]})
+
+    check_interrupts(lambda size: functools.partial(pyarrow.table, pc.table(text(size))))
+    check_interrupts(lambda size: functools.partial(pyarrow.table, pc.render_many(pyarrow.table(pc.table(text(size))))))
+
+
 def test_a_signal_ends_the_counting_of_one_chunk() -> None:
     call = {"may_run": True, "codes": ["duplicate_argument"]}
     data = pyarrow.table({"calls": [[call] * 10] * 10_000})

@@ -51,6 +51,7 @@ impl Table {
                 work();
             }
         });
+        let made = made.with_cancel_check(not_interrupted);
         let batches = Batches {
             schema: made.schema(),
             made: Some(made),
@@ -71,7 +72,7 @@ impl Table {
 /// The batches of a table for C code, which no panic may reach.
 struct Batches {
     schema: SchemaRef,
-    /// `None` after a panic.
+    /// `None` after an error.
     made: Option<Made>,
 }
 
@@ -86,11 +87,11 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Self::Item> {
         let made = self.made.as_mut()?;
-        let next = not_interrupted().and_then(|()| caught(|| made.next().transpose()));
+        let next = caught(|| made.next().transpose()).and_then(|next| next);
         if next.is_err() {
             self.made = None;
         }
-        next.and_then(|next| next).transpose()
+        next.transpose()
     }
 }
 

@@ -29,10 +29,10 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("plan", 2_550),
     ("probe", 4_567),
     ("prompt", 4_810),
-    ("reply", 8_827),
+    ("reply", 8_846),
     ("report", 2_265),
     ("syntax", 7_345),
-    ("table", 1_050),
+    ("table", 1_135),
     ("tool", 9_316),
     ("wire", 4_627),
 ];

@@ -3,6 +3,7 @@
 //! `plaincall extract` and `table` of the Python package write these rows.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use plaincall_syntax::{Dialect, DialectError};
@@ -15,6 +16,9 @@ use crate::openai::line_and_body;
 use crate::{ReplyItem, ReplyReader};
 use plaincall_names::Unclosed;
 use plaincall_tool::{Limits, ReplyDiagnostic, ToolSet};
+
+/// The most bytes that are read between two checks for cancellation.
+const PIECE: usize = 64 << 10;
 
 /// Reads texts, each as a reply on its own, and returns a row for each.
 ///
@@ -141,18 +145,35 @@ impl Extractor {
 
     /// Returns the row of a text. Bytes that are not UTF-8 are replaced. No text is an error.
     pub fn row(&self, text: impl AsRef<[u8]>) -> Row {
+        let Ok(row) = self.row_with_check(text, |_| Ok::<(), Infallible>(()));
+        row
+    }
+
+    /// Returns the row of a text, as [`row`](Self::row) does, and can be cancelled: before it reads a piece of the text, it calls
+    /// `check` with its length in bytes, at most 64 KiB.
+    ///
+    /// # Errors
+    /// Returns the error of `check`.
+    pub fn row_with_check<E>(
+        &self,
+        text: impl AsRef<[u8]>,
+        mut check: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<Row, E> {
         let mut row = Row {
             content: String::new(),
             calls: Vec::new(),
         };
         let mut reader = self.reader.clone();
-        for item in reader.feed(text.as_ref()) {
-            row.push(item);
+        for piece in text.as_ref().chunks(PIECE) {
+            check(piece.len())?;
+            for item in reader.feed(piece) {
+                row.push(item);
+            }
         }
         for item in reader.finish(self.stop).items {
             row.push(item);
         }
-        row
+        Ok(row)
     }
 }
 

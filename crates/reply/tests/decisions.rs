@@ -236,6 +236,26 @@ fn a_row_has_the_text_after_a_call() {
     assert_eq!(row.calls.len(), 1);
 }
 
+/// A row is read in pieces. Their boundaries may split a marker, a character, or bytes that are not UTF-8.
+#[test]
+fn a_row_of_a_long_text() {
+    const PIECE: usize = 64 << 10;
+    let extractor = Extractor::new(&Dialect::block(), Unclosed::Reject, None, Stop::Natural);
+    let extractor = extractor.expect("a dialect");
+    let before = "\n!!!GADGET_START:now\n!!!ARG:a\n\u{1F600}";
+    let call = [before.as_bytes(), b"\xe2\x82", b"\n!!!GADGET_END\n"].concat();
+    for length in PIECE - call.len()..PIECE {
+        let text = [vec![b'x'; length], call.clone()].concat();
+        let row = extractor.row(&text);
+        assert_eq!(row.content, "x".repeat(length) + "\n\n");
+        assert_eq!(row.calls.len(), 1);
+        let arguments = row.calls[0].arguments.as_deref();
+        assert_eq!(arguments, Some("{\"a\":\"\u{1F600}\u{fffd}\"}"));
+        let span = (row.calls[0].start, row.calls[0].end);
+        assert_eq!(span, (length + 1, text.len() - 1));
+    }
+}
+
 /// There are as many calls that must run as calls that must not.
 #[test]
 fn there_are_enough_controls() {

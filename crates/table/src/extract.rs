@@ -12,7 +12,7 @@ use plaincall_reply::extract::{Extractor, Row, RowCall};
 
 use crate::BATCH_BYTES;
 use crate::column::{ColumnError, check_column, column};
-use crate::made;
+use crate::made::{self, CancelCheck};
 use crate::texts::{Texts, is_text};
 
 /// The most bytes of results of one row: a batch of Arrow strings has at most 2 GiB.
@@ -58,16 +58,23 @@ impl made::Columns for Extract {
         Err(ColumnError::of_type(&self.column, data_type, "text"))
     }
 
-    fn make(&self, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
+    fn make(
+        &self,
+        batch: &RecordBatch,
+        cancel: &mut CancelCheck<'_>,
+    ) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
         let texts = Texts::new(&self.column, column(batch, &self.column)?)?;
         let mut columns = Columns::default();
         let mut bytes = 0;
         let mut rows = 0;
         for row in 0..batch.num_rows() {
             rows += 1;
-            bytes += match texts.get(row).map(|text| self.extractor.row(text)) {
-                None => columns.failed("the text is null"),
-                Some(row) => columns.add(&row),
+            let text = texts.get(row).ok_or_else(|| "the text is null".to_owned());
+            let check = |bytes| cancel.check(bytes);
+            let row = text.and_then(|text| self.extractor.row_with_check(text, check));
+            bytes += match row {
+                Ok(row) => columns.add(&row),
+                Err(error) => columns.failed(&error),
             };
             if bytes > BATCH_BYTES {
                 break;

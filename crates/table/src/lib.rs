@@ -41,11 +41,13 @@ mod texts;
 
 pub use column::ColumnError;
 pub use extract::Extract;
-pub use made::{Columns, Made};
+pub use made::{CancelCheck, Columns, Made};
 pub use rates::Rates;
 pub use render::Render;
 
 /// After this many bytes of results a batch ends. Each can be the last one: a program stops between them.
 const BATCH_BYTES: usize = 1 << 20;
+/// The bytes of work between two checks for cancellation.
+const CHECKED_BYTES: usize = 512 << 10;
 /// The most rows of a batch.
 const BATCH_ROWS: usize = 8192;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, FieldRef, Schema, SchemaRef};
 
-use crate::BATCH_ROWS;
 use crate::column::ColumnError;
+use crate::{BATCH_ROWS, CHECKED_BYTES};
 
 /// Makes columns from the columns of a table.
 pub trait Columns: Send + Sync {
@@ -24,9 +24,44 @@ pub trait Columns: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If the batch does not have the columns that [`check`](Self::check) found.
-    fn make(&self, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, usize), ArrowError>;
+    /// If the batch does not have the columns that [`check`](Self::check) found. Cancelled work may return anything.
+    fn make(
+        &self,
+        batch: &RecordBatch,
+        cancel: &mut CancelCheck<'_>,
+    ) -> Result<(Vec<ArrayRef>, usize), ArrowError>;
 }
+
+/// Checks for cancellation during long work.
+pub struct CancelCheck<'c> {
+    check: &'c Check,
+    /// The bytes since the last check.
+    bytes: usize,
+    /// The error of the check.
+    error: Option<ArrowError>,
+}
+
+impl CancelCheck<'_> {
+    /// Counts bytes that are read or written next, and checks after every 512 KiB.
+    ///
+    /// # Errors
+    ///
+    /// The work is cancelled, from now on.
+    pub fn check(&mut self, bytes: usize) -> Result<(), String> {
+        self.bytes += bytes;
+        if self.error.is_none() && self.bytes >= CHECKED_BYTES {
+            self.bytes = 0;
+            self.error = (self.check)().err();
+        }
+        match &self.error {
+            Some(error) => Err(error.to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns an error if the work is cancelled.
+type Check = dyn Fn() -> Result<(), ArrowError> + Send + Sync;
 
 /// Runs the work on one batch, which has this many bytes.
 type Around = Box<dyn Fn(usize, &mut (dyn FnMut() + Send)) + Send>;
@@ -37,6 +72,7 @@ pub struct Made {
     input: Box<dyn RecordBatchReader + Send>,
     columns: Arc<dyn Columns>,
     around: Around,
+    check: Box<Check>,
     /// The columns of the input that stay.
     kept: Vec<usize>,
     schema: SchemaRef,
@@ -68,6 +104,7 @@ impl Made {
             input,
             columns,
             around: Box::new(|_, work| work()),
+            check: Box::new(|| Ok(())),
             kept,
             // With it, libraries restore what Arrow does not have, such as an index.
             schema: Arc::new(Schema::new_with_metadata(
@@ -89,12 +126,31 @@ impl Made {
         self
     }
 
+    /// Sets a function that is called before each batch, and during long work. Its error is returned in place of the batch, whose
+    /// rows are lost: read no further.
+    #[must_use]
+    pub fn with_cancel_check(
+        mut self,
+        check: impl Fn() -> Result<(), ArrowError> + Send + Sync + 'static,
+    ) -> Self {
+        self.check = Box::new(check);
+        self
+    }
+
     fn make(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let part = batch.slice(0, batch.num_rows().min(BATCH_ROWS));
         let mut made = None;
+        let mut cancel = CancelCheck {
+            check: &*self.check,
+            bytes: 0,
+            error: None,
+        };
         (self.around)(part.get_array_memory_size(), &mut || {
-            made = Some(self.columns.make(&part));
+            made = Some(self.columns.make(&part, &mut cancel));
         });
+        if let Some(cancelled) = cancel.error {
+            return Err(cancelled);
+        }
         let not_run = || ArrowError::ComputeError("the batch was not processed".to_owned());
         let (made, rows) = made.unwrap_or_else(|| Err(not_run()))?;
         let kept = self.kept.iter().map(|&at| part.column(at).slice(0, rows));
@@ -111,6 +167,9 @@ impl Iterator for Made {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Err(cancelled) = (self.check)() {
+            return Some(Err(cancelled));
+        }
         let batch = match self.rest.take() {
             Some(rest) => rest,
             None => loop {

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::BATCH_BYTES;
 use crate::column::{ColumnError, check_column, column};
 use crate::lists::{TextLists, items, list_column, structs, texts};
-use crate::made::Columns;
+use crate::made::{CancelCheck, Columns};
 use crate::texts::Texts;
 
 /// The columns `text` and `error`, from a column of calls and a column of content: the inverse of [`Extract`](crate::Extract).
@@ -73,14 +73,19 @@ impl Render {
         })
     }
 
-    fn text(&self, content: &str, calls: &[Call<'_>]) -> Result<String, String> {
+    fn text(
+        &self,
+        content: &str,
+        calls: &[Call<'_>],
+        cancel: &mut CancelCheck<'_>,
+    ) -> Result<String, String> {
         // Ids that parsing assigns again need not be written.
         let used = calls.iter().flat_map(|other| &other.dependencies);
         let used: HashSet<&str> = used.copied().collect();
         let is_used = |call: &Call<'_>| call.id.is_some_and(|id| used.contains(id));
-        match self.written(content, calls, is_used) {
+        match self.written(content, calls, is_used, cancel) {
             Ok(text) => Ok(text),
-            Err(_) => self.written(content, calls, |_| true),
+            Err(_) => self.written(content, calls, |_| true, cancel),
         }
     }
 
@@ -90,6 +95,7 @@ impl Render {
         content: &str,
         calls: &[Call<'_>],
         has_id: impl Fn(&Call<'_>) -> bool,
+        cancel: &mut CancelCheck<'_>,
     ) -> Result<String, String> {
         let mut text = content.to_owned();
         if !(calls.is_empty() || text.is_empty() || text.ends_with('\n')) {
@@ -102,9 +108,12 @@ impl Render {
             json.dependencies.clone_from(&call.dependencies);
             let tool = self.tools.as_ref().and_then(|tools| tools.get(call.name));
             let rendered = render_call(&json, tool, &self.dialect);
-            text += &rendered.map_err(|error| format!("call `{}`: {error}", call.name))?;
+            let rendered = rendered.map_err(|error| format!("call `{}`: {error}", call.name))?;
+            cancel.check(rendered.len())?;
+            text += &rendered;
         }
-        let row = self.extractor.row(&text);
+        let check = |bytes| cancel.check(bytes);
+        let row = self.extractor.row_with_check(&text, check)?;
         // The line end after an end marker is content.
         let added = text
             .get(..content)
@@ -118,7 +127,9 @@ impl Render {
             && row.calls.iter().zip(calls).all(|(read, call)| {
                 let arguments = read.arguments.as_deref().map(serde_json::from_str::<Value>);
                 let arguments = arguments.and_then(Result::ok);
-                read.name == call.name
+                let length = read.arguments.as_ref().map_or(0, String::len);
+                cancel.check(length).is_ok()
+                    && read.name == call.name
                     && call.id.is_none_or(|id| id == read.id)
                     && read.dependencies == call.dependencies
                     && arguments.as_ref().and_then(Value::as_object) == Some(&call.arguments)
@@ -141,7 +152,11 @@ impl Columns for Render {
         check_column(schema, &self.calls).map(drop)
     }
 
-    fn make(&self, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
+    fn make(
+        &self,
+        batch: &RecordBatch,
+        cancel: &mut CancelCheck<'_>,
+    ) -> Result<(Vec<ArrayRef>, usize), ArrowError> {
         let lists = list_column(&self.calls, column(batch, &self.calls)?)?;
         let contents = batch.column_by_name(&self.content);
         let contents = contents.map(|contents| Texts::new(&self.content, contents));
@@ -158,10 +173,11 @@ impl Columns for Render {
             let calls = items(&lists, row).zip(fields.as_ref());
             let calls = calls.ok_or_else(|| "the calls are null".to_owned());
             let calls = calls.and_then(|(calls, fields)| {
-                let calls = calls.map(|call| fields.call(call));
+                let calls = calls.map(|call| fields.call(call, cancel));
                 calls.collect::<Result<Vec<_>, _>>()
             });
-            let text = calls.and_then(|calls| self.text(content.unwrap_or_default(), &calls));
+            let text =
+                calls.and_then(|calls| self.text(content.unwrap_or_default(), &calls, cancel));
             bytes += text.as_ref().map_or_else(String::len, String::len);
             written.append_option(text.as_ref().ok());
             errors.append_option(text.as_ref().err());
@@ -199,7 +215,7 @@ impl Fields {
         })
     }
 
-    fn call(&self, call: usize) -> Result<Call<'_>, String> {
+    fn call(&self, call: usize, cancel: &mut CancelCheck<'_>) -> Result<Call<'_>, String> {
         let name = self.names.text(call).ok_or("a call has no name")?;
         // Written with its end marker, it would look valid.
         if self
@@ -211,6 +227,7 @@ impl Fields {
         }
         let arguments = self.arguments.text(call);
         let arguments = arguments.ok_or_else(|| format!("call `{name}` has no arguments"))?;
+        cancel.check(arguments.len())?;
         let invalid = |why| format!("the arguments of call `{name}` are not a JSON object: {why}");
         let arguments = match parse(arguments) {
             Ok(Value::Object(arguments)) => arguments,
