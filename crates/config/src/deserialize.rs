@@ -178,7 +178,13 @@ impl<'n> Reader<'n, '_> {
             Error::Wanted(wanted) => {
                 let is_element = !self.key.is_empty() && last_key(&self.pointer) != self.key;
                 let element = if is_element { "an element of " } else { "" };
-                let (key, kind) = (self.key, self.node.kind());
+                let mut kinds = ["a string", "an array", "a table"].iter();
+                let kind = if kinds.any(|kind| wanted.starts_with(kind)) {
+                    self.node.kind().to_owned()
+                } else {
+                    self.node.kind_and_value()
+                };
+                let key = self.key;
                 let message = format!("{element}`{key}` is {kind}; it must be {wanted}");
                 (Location::value(&self.pointer), message)
             }

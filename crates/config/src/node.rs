@@ -245,20 +245,31 @@ impl Node {
         value.filter(|_| problems.is_empty()).ok_or(problems)
     }
 
-    /// Describes the value for a message.
-    pub fn kind(&self) -> String {
+    /// Returns the kind of the value for a message. The value is not in it: it may be a secret, such as that of a header.
+    pub fn kind(&self) -> &'static str {
         match &self.value {
-            Value::Null => "null".to_owned(),
-            Value::Boolean(value) => value.to_string(),
-            Value::Number(number) => format!("the number {number}"),
+            Value::Null => "null",
+            Value::Boolean(true) => "true",
+            Value::Boolean(false) => "false",
+            Value::Number(_) => "a number",
+            Value::Text(_) => "a string",
+            Value::DateTime(_) => "a date or time",
+            Value::List(items) if items.is_empty() => "an empty array",
+            Value::List(_) => "an array",
+            Value::Table(_) => "a table",
+        }
+    }
+
+    /// Returns the kind of the value with the value, if it is short, for a message about what it contains.
+    pub fn kind_and_value(&self) -> String {
+        match &self.value {
+            Value::Number(value) => format!("the number {value}"),
             Value::Text(text) => match text.char_indices().nth(SHOWN) {
                 Some((end, _)) => format!("the string `{}…`", text.get(..end).unwrap_or_default()),
                 None => format!("the string `{text}`"),
             },
             Value::DateTime(moment) => format!("the date or time {moment}"),
-            Value::List(items) if items.is_empty() => "an empty array".to_owned(),
-            Value::List(_) => "an array".to_owned(),
-            Value::Table(_) => "a table".to_owned(),
+            _ => self.kind().to_owned(),
         }
     }
 }

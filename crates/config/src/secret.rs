@@ -37,8 +37,14 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = self.0.find("://").map_or(0, |end| end + 3);
-        let (scheme, rest) = self.0.split_at(scheme);
+        let mut url = self.0.as_str();
+        let scheme = url.find("://").map_or(0, |end| end + 3);
+        // If `://` is misspelled, only the last `@` shows where the user information ends.
+        if let Some((_, host)) = url.rsplit_once('@').filter(|_| scheme == 0) {
+            write!(formatter, "{HIDDEN}@")?;
+            url = host;
+        }
+        let (scheme, rest) = url.split_at(scheme);
         let (host, path) = rest.split_at(rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()));
         formatter.write_str(scheme)?;
         match host.rsplit_once('@') {

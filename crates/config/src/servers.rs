@@ -235,8 +235,10 @@ fn value(inside: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Stri
     let name = name.unwrap_or(inside);
     let name = name.strip_prefix("env:").unwrap_or(name);
     if name.is_empty() || name.contains([':', '=', '\0']) {
+        // What follows may be a secret.
+        let name = name.split_inclusive('=').next().unwrap_or_default();
         return Err(format!(
-            "invalid `${{{inside}}}`; use `${{NAME}}` for an environment variable"
+            "invalid `${{{name}}}`; use `${{NAME}}` for an environment variable"
         ));
     }
     match (variable(name), default) {

@@ -295,7 +295,7 @@ fn problems_of_models() {
         (
             "models = 7\n",
             (1, 10),
-            "`models` is the number 7; it must be a table",
+            "`models` is a number; it must be a table",
         ),
         ("[models.a]\n[models.a]\n", (2, 9), "duplicate key `a`"),
         (
@@ -405,6 +405,12 @@ fn problems_of_servers() {
             "command = 'x'\nheaders = { a = 'b' }",
             (3, 1),
             "`headers` is only for servers with a `url`",
+        ),
+        // It may be a secret.
+        (
+            "url = 'http://x'\nheaders = 'Bearer tulip'",
+            (3, 11),
+            "`headers` is a string; it must be a table",
         ),
         (
             "url = 'http://x'\nargs = []",

@@ -156,6 +156,7 @@ fn possible_secrets_are_not_shown() {
         ),
         ("https://a.example/@b", "https://a.example/@b"),
         ("u:k@a.example?k", "(not shown)@a.example?(not shown)"),
+        ("https:/u:k@a.example/v1", "(not shown)@a.example/v1"),
     ] {
         let address = Address(url.to_owned());
         assert_eq!(serde_json::to_value(&address).unwrap(), expected);
@@ -195,6 +196,10 @@ fn settings_without_secrets() {
         (
             "[mcp.servers.x.headers]\nAuthorization = \"Bearer tulip\"",
             "[mcp.servers.x.headers]\nAuthorization = \"(not shown)\"",
+        ),
+        (
+            "headers = 'Bearer tulip'\nhttp_headers = { X = ['tulip', 42] }",
+            "headers = '(not shown)'\nhttp_headers = { X = ['(not shown)', (not shown)] }",
         ),
         (
             "\"x-token\" = 'a\\'\nb = 1",

@@ -340,7 +340,11 @@ impl Check<'_> {
         for (index, name) in names.iter().enumerate() {
             let place = CommandLocation::Environment(index);
             if name.is_empty() || name.contains(['=', '\0']) {
-                let message = format!("`{name}` is not a valid name of an environment variable");
+                // Behind it is a value, which may be a secret.
+                let name = name.split_inclusive('=').next().unwrap_or_default();
+                let message = format!(
+                    "`{name}` is not a valid name of an environment variable; write only the name"
+                );
                 self.problem(place, message);
             } else if name.starts_with(OWN_PREFIX) {
                 self.problem(place, format!(

@@ -63,7 +63,7 @@ fn which_tools_there_are() {
     let error = builtin.command_environment(["A=B"]).tools().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`run_command` cannot be offered: `A=B` is not a valid name of an environment variable"
+        "`run_command` cannot be offered: `A=` is not a valid name of an environment variable; write only the name"
     );
 }
 

@@ -33,6 +33,9 @@ const HEXADECIMAL: usize = 32;
 /// Known prefixes of keys.
 const BEGINNINGS: &str = "sk- sk_ pk- rk_ ghp_ gho_ ghs_ github_pat_ glpat- xox AKIA AIza hf_ eyJ";
 
+/// The keys of headers.
+const HEADERS: [&str; 2] = ["headers", "http_headers"];
+
 /// Values that describe the type of a parameter.
 const KINDS: &str = "string integer number boolean array object any";
 
@@ -41,7 +44,7 @@ pub fn redacted(text: &str, hide: Hide) -> String {
     let document = Document::json_or_toml("", text);
     let mut spans = Vec::new();
     if document.is_well_formed() {
-        secrets(text, document.root(), "", "", &mut spans);
+        secrets(text, document.root(), "", "", false, &mut spans);
         spans.sort_by_key(|span| span.start);
     } else {
         rests_of_lines(text, &mut spans);
@@ -56,18 +59,26 @@ pub fn redacted(text: &str, hide: Hide) -> String {
     shown + &redacted_prose(text.get(at..).unwrap_or_default(), hide)
 }
 
-/// Finds the secrets below a key. `before` is the previous element of the list.
-fn secrets(text: &str, node: &Node, key: &str, before: &str, spans: &mut Vec<Range<usize>>) {
+/// Finds the secrets below a key. `before` is the previous element of the list. Every value of a header is one.
+fn secrets(
+    text: &str,
+    node: &Node,
+    key: &str,
+    before: &str,
+    is_in_headers: bool,
+    spans: &mut Vec<Range<usize>>,
+) {
+    let is_in_headers = is_in_headers || HEADERS.contains(&key);
     match &node.value {
         Value::Table(entries) => {
             for (key, node) in entries {
-                secrets(text, node, key, "", spans);
+                secrets(text, node, key, "", is_in_headers, spans);
             }
         }
         Value::List(items) => {
             let mut before = "";
             for node in items {
-                secrets(text, node, key, before, spans);
+                secrets(text, node, key, before, is_in_headers, spans);
                 before = node.value.text().unwrap_or_default();
             }
         }
@@ -75,12 +86,13 @@ fn secrets(text: &str, node: &Node, key: &str, before: &str, spans: &mut Vec<Ran
             let written = text.get(node.span.clone()).unwrap_or_default();
             let inside = written.trim_matches(['"', '\'']);
             let start = node.span.start + written.find(inside).unwrap_or_default();
-            if is_secret(key, before, value) {
+            if is_in_headers || is_secret(key, before, value) {
                 spans.push(start..start + inside.len());
             } else if let Some((name, _)) = inside.split_once('=').filter(is_assignment) {
                 spans.push(start + name.len() + 1..start + inside.len());
             }
         }
+        _ if is_in_headers => spans.push(node.span.clone()),
         _ => {}
     }
 }

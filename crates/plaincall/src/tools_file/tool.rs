@@ -180,7 +180,7 @@ impl Reader<'_> {
                         spec = spec.parameter(parameter);
                         continue;
                     }
-                    let kind = self.document.root().get(&at).map(Node::kind);
+                    let kind = self.document.root().get(&at).map(Node::kind_and_value);
                     let message = format!(
                         "the parameter `{name}` is {}; write string, number, integer, boolean, array, object or any, with `?` if it is optional, or a JSON Schema as a table",
                         kind.unwrap_or_default()

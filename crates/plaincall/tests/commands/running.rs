@@ -473,7 +473,7 @@ fn invalid_commands() {
             .environment(["A=B", "PLAINCALL_ID"]),
         &[
             "the working directory `sub/folder` is a relative path; begin it with `/`, `{directory:current}` or `{directory:run}`",
-            "`A=B` is not a valid name of an environment variable",
+            "`A=` is not a valid name of an environment variable; write only the name",
             "the variables that begin with `PLAINCALL_` are set automatically and cannot be listed",
         ],
     );
