@@ -210,7 +210,8 @@ function failed(cause?: unknown): PlaincallError {
 /** Names an option by its place in the input of an operation, as the core does: `effects.add`, `results[0]`. */
 function option(place: string): string {
   const name = place.replace(/^\/((tools|plan|exchange)\/)?\w+\/(settings\/)?/, "");
-  return `\`${name.replace(/\/(\d+)(?!\w)/g, "[$1]").replaceAll("/", ".")}\``;
+  const dotted = name.replace(/\/(\d+)(?!\w)/g, "[$1]").replaceAll("/", ".");
+  return `\`${dotted.replaceAll("~1", "/").replaceAll("~0", "~")}\``;
 }
 
 /**
@@ -226,7 +227,7 @@ export function toJson(
   const places = new Map<object, string>();
   function checked(this: object, key: string, inner: unknown): unknown {
     const before = places.get(this);
-    const place = before === undefined ? "" : `${before}/${key}`;
+    const place = before === undefined ? "" : `${before}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
     if (typeof inner === "object" && inner !== null) places.set(inner, place);
     const isJson = typeof inner === "number" ? Number.isFinite(inner) : /^(object|string|boolean)$/.test(typeof inner);
     if (isJson || isOmitted(inner, place)) return inner;

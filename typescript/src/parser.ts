@@ -1,8 +1,8 @@
 import "./globals.js";
-import { checkChunk, Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
+import { Halves, MOST_PIECE, pieces, type Chunk } from "./chunk.js";
 import { core, Open, type Core, type OpenContent } from "./core.js";
 import type { Dialect } from "./dialect.js";
-import { PlaincallError } from "./errors.js";
+import { PlaincallError, wrongType } from "./errors.js";
 import { readEvents, type ParserEvent } from "./events.js";
 
 /**
@@ -162,7 +162,6 @@ export type Chunks = Chunk | AsyncIterable<Chunk> | Iterable<Chunk> | ChunkStrea
 
 /** Yields the events of a text that arrives in chunks, each as soon as it is known. Default dialect: automatic. */
 export async function* events(chunks: Chunks, dialect: Dialect = {}): AsyncGenerator<ParserEvent, void, undefined> {
-  if (typeof chunks !== "object" || chunks === null) checkChunk(chunks);
   const parser = new Parser(dialect);
   try {
     for await (const chunk of iterated(chunks)) yield* parser.feed(chunk);
@@ -178,10 +177,12 @@ async function* iterated(chunks: Chunks): AsyncGenerator<Chunk, void, undefined>
     yield chunks;
     return;
   }
-  if (Symbol.asyncIterator in chunks || Symbol.iterator in chunks) {
+  const isObject = typeof chunks === "object" && chunks !== null;
+  if (isObject && (Symbol.asyncIterator in chunks || Symbol.iterator in chunks)) {
     yield* chunks;
     return;
   }
+  if (!isObject || typeof chunks.getReader !== "function") throw wrongType("chunks", "a text, or an iterable or a stream of its chunks", chunks);
   const reader = chunks.getReader();
   try {
     for (;;) {

@@ -54,7 +54,8 @@ test("a text is a string or bytes", async () => {
     for (const use of [() => plaincall.parse(other), () => new Parser().feed(other), () => between.feed(other)]) {
       assert.throws(use, expected);
     }
-    if (name !== "ArrayBuffer") await assert.rejects(plaincall.events(other).next(), expected);
+    const message = `\`chunks\`: expected a text, or an iterable or a stream of its chunks, found ${name}`;
+    await assert.rejects(plaincall.events(other).next(), { ...expected, message });
   }
   const parser = new Parser();
   const events = ["a\ud83d", new Uint8Array([98]), "c"].flatMap((chunk) => parser.feed(chunk));
@@ -430,12 +431,14 @@ test("calls of clients in earlier turns", () => {
 });
 
 test("what JSON does not have", () => {
+  const effects = { "a/b": 5n };
+  assert.throws(() => new Toolbox([], { effects }), { name: "PlaincallError", message: "`effects.a/b`: found bigint, which JSON does not have" });
   const box = new Toolbox([{ name: "save", input_schema: { type: "object", properties: { a: {}, b: {} } } }]);
   const values = [[NaN, "NaN"], [-Infinity, "-Infinity"], [undefined, "undefined"], [() => 1, "function"], [5n, "bigint"], [Symbol("a"), "symbol"]];
   for (const [value, found] of values) {
     const message = (at) => ({ name: "RenderError", message: `\`arguments/${at}\`: found ${found}, which JSON does not have` });
     assert.throws(() => box.render("save", { a: 1, b: value }), message("b"));
-    assert.throws(() => plaincall.render({ name: "save", arguments: { a: [{ c: 1 }, { c: value }] } }), message("a/1/c"));
+    assert.throws(() => plaincall.render({ name: "save", arguments: { a: [{ c: 1 }, { "c/~": value }] } }), message("a/1/c~1~0"));
     const schema = { name: "save", input_schema: { properties: { a: { default: value } } } };
     const input = { type: "object", properties: { a: { default: value } } };
     if (value === undefined) continue;
