@@ -26,6 +26,9 @@ export function isSample({ bytes }: Given): Sample | null {
 
 const LONGEST_SAMPLE = 4096;
 
+/** Returns whether the input contains tool definitions. */
+const isTools = ({ is_tools: areTools, is_log: isLog }: Detected): boolean => areTools && !isLog;
+
 /** The reply, the tools and the settings, as a person gives them. */
 export class Input {
   #bytes: Uint8Array = new Uint8Array();
@@ -53,10 +56,15 @@ export class Input {
     this.#detect = detect;
     this.#samples = samples;
     for (const name of ["valid", "invalid", "truncated"] as const) SAMPLES.set(samples[name], name);
-    this.#reply.addEventListener("input", () => {
+    this.#reply.addEventListener("input", (event) => {
       this.#isTyped = true;
+      const isUndone = (event as InputEvent).inputType === "historyUndo" && this.#definitions.value === "";
+      if (isUndone && SAMPLES.has(this.#reply.value)) this.#definitions.value = this.#samples.tools;
       this.#forgetCleared();
       this.#soon();
+    });
+    this.#reply.addEventListener("beforeinput", ({ inputType }) => {
+      if (this.#isAllSelected && !inputType.startsWith("history")) this.#definitions.value = this.#own.tools;
     });
     this.#reply.addEventListener("paste", (event) => this.#paste(event));
     this.#definitions.addEventListener("input", () => this.#soon());
@@ -91,7 +99,8 @@ export class Input {
       const text = event.clipboardData?.getData("text/plain") ?? "";
       if (text === "" || around(event, "input, textarea, select") !== null) return;
       event.preventDefault();
-      this.#show(() => this.set({ ...this.#own, bytes: encode(text) }));
+      const bytes = encode(text);
+      this.#show(() => this.set(this.#isTools(bytes) ? { ...this.given, tools: text } : { ...this.#own, bytes }));
     });
     const file = byId("file");
     byId("open").addEventListener("click", () => file.click());
@@ -115,8 +124,23 @@ export class Input {
     return isOfSample && given.tools === this.#samples.tools ? { ...given, tools: "" } : given;
   }
 
+  /** Whether other text would replace the whole reply. */
+  get #isAllSelected(): boolean {
+    const { selectionStart, selectionEnd, textLength } = this.#reply;
+    return selectionStart === 0 && selectionEnd === textLength;
+  }
+
   get #isDetected(): boolean {
     return this.#field("detect").checked;
+  }
+
+  /** Returns whether a text contains tool definitions. A text that cannot be read is a reply, whose error the page shows. */
+  #isTools(bytes: Uint8Array): boolean {
+    try {
+      return isTools(this.#detect(bytes));
+    } catch {
+      return false;
+    }
   }
 
   /** Shows an example with its tools. */
@@ -226,14 +250,11 @@ export class Input {
    */
   #paste(event: ClipboardEvent): void {
     const text = event.clipboardData?.getData("text/plain") ?? "";
-    const { selectionStart: start, selectionEnd: end, value } = this.#reply;
-    const isAll = start === 0 && end === value.length;
-    const isLong = text.length > LONG;
-    if (isAll && text !== "") this.#definitions.value = this.#own.tools;
-    if (!isLong && !(isAll && text.includes("\r"))) return;
+    const isAll = this.#isAllSelected;
+    if (text.length <= LONG && !(isAll && text.includes("\r"))) return;
     event.preventDefault();
-    if (isAll) return this.set({ ...this.given, bytes: encode(text) });
-    this.#reply.setRangeText(text, start, end, "end");
+    if (isAll) return this.set({ ...this.#own, bytes: encode(text) });
+    this.#reply.setRangeText(text, this.#reply.selectionStart, this.#reply.selectionEnd, "end");
     this.#reply.dispatchEvent(new Event("input"));
   }
 
@@ -275,7 +296,7 @@ export class Input {
       // A reply may begin like tools, and quote them.
       if (/\.toml$/i.test(file.name)) problems.push(`\`${file.name}\` cannot be read: ${TOML}`);
       else if (/\.json$/i.test(file.name) && detected.tools_error !== null) problems.push(`\`${file.name}\` cannot be read: ${detected.tools_error}`);
-      else if (detected.is_tools && !detected.is_log) next = { ...next, tools: decode(bytes) };
+      else if (isTools(detected)) next = { ...next, tools: decode(bytes) };
       else next = { ...next, tools: next.tools === given.tools ? this.#own.tools : next.tools, bytes };
     }
     // Also if no file can be used: an edit may wait.

@@ -47,6 +47,9 @@ export class Replay {
   constructor(core: Core) {
     this.#core = core;
     this.#size.addEventListener("input", () => this.#draw());
+    this.#size.addEventListener("change", () => {
+      this.#size.value = String(this.#chunkSize);
+    });
     this.#at.addEventListener("input", () => this.#draw());
     byId("replay-back").addEventListener("click", () => this.#step(-1));
     byId("replay-next").addEventListener("click", () => this.#step(1));
@@ -80,6 +83,11 @@ export class Replay {
     for (const id of ["replay-text", "replay-calls"] as const) byId(id).replaceChildren();
   }
 
+  /** The size of a chunk that the field names, in bytes. */
+  get #chunkSize(): number {
+    return Math.min(Math.max(Math.floor(Number(this.#size.value)) || 1, 1), Number(this.#size.max) || 1);
+  }
+
   #step(by: number): void {
     this.#at.value = String(Number(this.#at.value) + by);
     this.#draw();
@@ -103,9 +111,8 @@ export class Replay {
   #draw(): void {
     const shown = this.#shown;
     if (shown === null || document.body.dataset["view"] !== "replay") return;
-    const largest = Math.max(shown.bytes.length, 1);
-    this.#size.max = String(largest);
-    const size = Math.min(Math.max(Math.floor(Number(this.#size.value)) || 1, 1), largest);
+    this.#size.max = String(Math.max(shown.bytes.length, 1));
+    const size = this.#chunkSize;
     // One step more than there are chunks: the end of the text.
     this.#chunks = Math.ceil(shown.bytes.length / size);
     this.#at.max = String(this.#chunks + 1);

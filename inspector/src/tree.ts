@@ -44,7 +44,7 @@ export class Tree {
   /** Shows the open calls. */
   show(shown: Shown): void {
     const intro = shown.reply.tools === null
-      ? "Without tools, values are converted by their text alone, and no argument is checked. Paste the tools on the tab Input."
+      ? "Without tools, values are converted by their text alone, and no argument is checked. Paste the tools anywhere on this page."
       : "A call that may run does so if every call before it succeeds. In a run, calls of tools that may change something also need a rule or an approval.";
     const groups: HTMLElement[] = [];
     for (let at = 0; at < calls.length; at += GROUP) {

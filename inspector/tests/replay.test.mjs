@@ -81,7 +81,11 @@ test("chunks inside characters, and sizes without end", () => withPage({}, async
   await page.fill("#chunk-size", "999999999999");
   assert.equal(await page.getAttribute("#chunk-size", "max"), "5");
   assert.match(await note(page), /^0 of 1 chunk,/);
-  await page.fill("#chunk-size", "1");
+  for (const [typed, used] of [["0", "1"], ["-3", "1"], ["2.7", "2"], ["7", "5"], ["", "1"]]) {
+    await page.fill("#chunk-size", typed);
+    await page.locator("#chunk-size").blur();
+    assert.equal(await page.inputValue("#chunk-size"), used, typed);
+  }
   await page.locator("#replay-at").fill("3");
   assert.equal(await page.locator("#replay-text .held-back").textContent(), "\\xe2\\x82");
   assert.equal(await page.locator("#replay-text .not-arrived").textContent(), "\\xacb");

@@ -122,6 +122,22 @@ test("a reply is pasted anywhere, and cleared without its tools", () => withPage
   await page.click("#undo");
   assert.deepEqual([await page.inputValue("#reply"), await page.inputValue("#definitions")], [REPLY, tools]);
   assert.equal(await page.isVisible("#undo"), false);
+  // Definitions of tools are not a reply.
+  await page.locator("#meta").click();
+  await paste(page, TOOLS);
+  await page.waitForFunction((text) => document.getElementById("definitions").value === text, TOOLS);
+  assert.equal(await page.inputValue("#reply"), REPLY);
+}));
+
+test("a reply that is typed over an example has none of its tools", () => withPage({}, async (page) => {
+  const example = [await page.inputValue("#reply"), await page.inputValue("#definitions")];
+  assert.notEqual(example[1], "");
+  await page.click("#own");
+  await page.keyboard.type("I");
+  const input = async () => [await page.inputValue("#reply"), await page.inputValue("#definitions")];
+  assert.deepEqual(await input(), ["I", ""]);
+  await page.keyboard.press("Control+z");
+  assert.deepEqual(await input(), example);
 }));
 
 const CONTENT = "I look.\n!!!GADGET_START:Look\n!!!ARG:at\nhere\n!!!GADGET_END\n";
