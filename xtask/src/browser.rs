@@ -1,7 +1,8 @@
 //! The pages of `plaincall show` and `plaincall probe` in a real browser with the screen of a phone.
 //!
 //! `crates/cli/browser/phone.mjs` opens them and looks for text that is too small, too wide or hidden, and for gaps in the critical
-//! path. The logs are those of the tests of `show`, with subagents and long lines, and that of the first example.
+//! path. On a wide screen, a call must be selected. The logs are those of the tests of `show`, with subagents and long lines, and that of
+//! the first example.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-// Opens pages in Chromium with the screen of a phone, and checks that they can be read: node phone.mjs CHROMIUM FOLDER PAGE…
+// Opens pages in Chromium with the screen of a phone, and checks that they can be read, and which call is selected, also on a wide screen: node phone.mjs CHROMIUM FOLDER PAGE…
 // Saves a screenshot of every state into the folder. Prints the problems and exits with status 1 if there are any.
 
 import { spawn } from "node:child_process";
@@ -8,6 +8,7 @@ import { pathToFileURL } from "node:url";
 
 const [program, folder, ...pages] = process.argv.slice(2);
 const SCREEN = { width: 390, height: 844, deviceScaleFactor: 2, mobile: true };
+const WIDE = { width: 1280, height: 800, deviceScaleFactor: 1, mobile: false };
 // The time limit for one answer of the browser.
 const PATIENCE = 30_000;
 
@@ -117,6 +118,27 @@ async function show(name, call) {
   for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame);
 }
 
+// In the page: whether this call is selected, and in the address only if that named it. `first` is the first that failed, or the first one.
+function selection(expected) {
+  const first = calls.find(({ status }) => status === "error") ?? calls[0];
+  const call = expected === "first" ? first?.number ?? null : expected;
+  const isNamed = location.hash.includes("/call-");
+  return state.chosen === call && isNamed === Number.isInteger(expected) ? [] : [`call ${state.chosen} is selected at ${location.hash}, not ${call}`];
+}
+
+async function load(url) {
+  const loaded = answer("Page.loadEventFired");
+  await send("Page.navigate", { url });
+  await loaded;
+}
+
+async function open(page, screen, fragment = "") {
+  await send("Emulation.setDeviceMetricsOverride", screen);
+  // Another fragment alone does not load the page again.
+  await load("about:blank");
+  await load(pathToFileURL(page).href + fragment);
+}
+
 let problems = 0;
 async function check(name, scripts) {
   const found = [];
@@ -130,14 +152,12 @@ async function check(name, scripts) {
 const { targetId } = await send("Target.createTarget", { url: "about:blank" });
 ({ sessionId } = await send("Target.attachToTarget", { targetId, flatten: true }));
 await send("Page.enable");
-await send("Emulation.setDeviceMetricsOverride", SCREEN);
 for (const page of pages) {
-  const loaded = answer("Page.loadEventFired");
-  await send("Page.navigate", { url: pathToFileURL(page).href });
-  await loaded;
   const name = basename(page, ".html");
+  await open(page, SCREEN);
   const readable = [unreadable, SCREEN.width, 12];
-  const number = await run(() => (typeof calls === "undefined" ? null : calls.length));
+  // Only the page of a run has data. If its scripts do not run, there is no `calls`, which is an error.
+  const number = await run(() => (document.getElementById("data") === null ? null : calls.length));
   if (number === null) {
     await check(name, [readable]);
     await run(() => {
@@ -147,6 +167,14 @@ for (const page of pages) {
     await check(`${name}-open`, [readable]);
     continue;
   }
+  await check(name, [[selection, null]]);
+  await open(page, WIDE);
+  await check(`${name}-wide`, [[selection, "first"]]);
+  if (number > 0) {
+    await open(page, WIDE, `#timeline/call-${number}`);
+    await check(`${name}-address`, [[selection, number - 1]]);
+  }
+  await open(page, SCREEN);
   for (const [name_of_view, scripts] of [["transcript", [readable]], ["timeline", [readable, [gaps]]], ["graph", [readable]]]) {
     await run(show, name_of_view, null);
     await check(`${name}-${name_of_view}`, scripts);
@@ -156,6 +184,6 @@ for (const page of pages) {
     await check(`${name}-call-${call}`, [readable]);
   }
 }
-console.log(`${pages.length} pages on a screen of ${SCREEN.width} × ${SCREEN.height}: ${problems === 0 ? "readable" : `${problems} problems`}`);
+console.log(`${pages.length} pages, on a screen of ${SCREEN.width} × ${SCREEN.height} and on a wide one: ${problems === 0 ? "readable" : `${problems} problems`}`);
 browser.removeAllListeners("exit");
 process.exit(problems === 0 ? 0 : 1);
