@@ -571,10 +571,9 @@ class Toolbox(Mapping[str, Tool[..., Any]]):
         for at, value in arguments.items():
             if not _is_writable([at, value]):
                 raise RenderError(f"JSON has no value for the argument {at!r}: {value!r}")
-        if isinstance(dependencies, str):
-            raise _wrong_type("dependencies", "a list of ids", dependencies)
         _check(str, "a str", {"name": name, "id": "" if id is None else id})
-        return self._set.render(name, json.dumps(dict(arguments)), id, list(dependencies))
+        ids = _list_of(str, "dependencies", "a list of ids", dependencies)
+        return self._set.render(name, json.dumps(dict(arguments)), id, ids)
 
     def escape(self, text: str) -> str:
         """Escapes untrusted text (a document, user input), so that it contains no call."""
@@ -622,7 +621,7 @@ CALLS = "the calls of a document, `document.calls`"
 
 def _list_of(kind: type[R], name: str, expected: str, values: Iterable[R]) -> list[R]:
     """Returns an argument as a list. Raises `TypeError` if it or an item has another type."""
-    if not isinstance(values, Iterable):
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise _wrong_type(name, expected, values)
     listed = list(values)
     _check(kind, f"a {kind.__name__}", {f"{name}[{at}]": value for at, value in enumerate(listed)})

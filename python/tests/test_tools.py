@@ -663,6 +663,8 @@ def test_descriptions_and_defaults_beside_hints_of_pydantic() -> None:
             lambda: untyped_tools.render("add", {}, dependencies="ab"),
             "`dependencies`: expected a list of ids, found str",
         ),
+        (lambda: untyped_tools.render("add", {}, dependencies=5), "`dependencies`: expected a list of ids, found int"),
+        (lambda: untyped_tools.render("add", {}, dependencies=[5]), "`dependencies\\[0\\]`: expected a str, found int"),
         (lambda: untyped_tools.render("add", {"a": math.nan}), "JSON has no value for the argument 'a': nan"),
         (lambda: untyped_tools.render("add", {"a": "\ud800"}), "JSON has no value for the argument 'a': '\\\\ud800'"),
         (lambda: untyped_tools.grammar(5), "`engine`: expected a str, found int"),
