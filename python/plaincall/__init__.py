@@ -21,7 +21,6 @@ if "free-threading build" in sys.version:
     raise ImportError("plaincall does not support free-threaded Python; use a build with the global interpreter lock")
 
 from plaincall._events import Event, aevents, events
-from plaincall._execute import execute
 from plaincall._plaincall import (
     Call,
     CallEnd,
@@ -57,19 +56,22 @@ if TYPE_CHECKING:
     from plaincall import gateway as gateway
     from plaincall import httpx as httpx
     from plaincall import httpx2 as httpx2
+    from plaincall._execute import execute
 
 _MODULES = ("asgi", "gateway", "httpx", "httpx2")
 
 
 def __getattr__(name: str) -> object:
-    """Imports the modules that not every program needs when they are first used: most need another package."""
+    """Imports what not every program needs when it is first used: most modules need another package, and `execute` needs asyncio."""
     if name in _MODULES:
         return importlib.import_module(f"plaincall.{name}")
+    if name == "execute":
+        return importlib.import_module("plaincall._execute").execute
     raise AttributeError(f"module 'plaincall' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES, "execute"})
 
 
 __all__ = [

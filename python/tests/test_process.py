@@ -374,11 +374,11 @@ def test_a_second_interpreter_cannot_import_it() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parent)
 
 
-def test_the_import_needs_no_other_package() -> None:
+def test_the_import_needs_no_other_package_and_no_asyncio() -> None:
     program = (
         "import sys, plaincall as pc\n"
         "pc.Toolbox([{'name': 'a'}]).parse('!!!GADGET_START:a')\n"
-        "foreign = {'pydantic', 'griffe', 'httpx', 'httpx2', 'anyio'} & set(sys.modules)\n"
+        "foreign = {'asyncio', 'pydantic', 'griffe', 'httpx', 'httpx2', 'anyio'} & set(sys.modules)\n"
         "assert not foreign, foreign\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
