@@ -7,6 +7,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
+pub(crate) use redact::is_variable_name;
 pub use redact::{Hide, not_shown, redacted, redacted_prose, starred};
 
 /// The placeholder for a secret.

@@ -192,6 +192,12 @@ fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+')
 }
 
+/// Returns whether a text can be the name of an environment variable, and not a key.
+pub(crate) fn is_variable_name(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.chars().all(is_of_name) && !looks_like_a_key(text)
+}
+
 /// Returns whether a word has a known key prefix or appears random.
 fn looks_like_a_key(word: &str) -> bool {
     let word = word.trim_matches(['.', '-', '+']);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::FilePath;
-use crate::secret::{Address, hide_values};
+use crate::secret::{Address, hide_values, is_variable_name};
 use crate::servers::expand;
 use crate::{Document, FileError, Location, Node, Origin, child};
 
@@ -462,6 +462,11 @@ impl Model {
             _ if self.key_env.is_some() && self.key_file.is_some() => (
                 "key_file",
                 "`key_env` and `key_file` cannot both be set; remove one".to_owned(),
+            ),
+            _ if self.key_env.as_deref().is_some_and(|name| !is_variable_name(name)) => (
+                "key_env",
+                "`key_env` must be the name of an environment variable that has the key, not the key"
+                    .to_owned(),
             ),
             _ if !(0.0..=2.0).contains(&self.temperature.unwrap_or_default()) => (
                 "temperature",
