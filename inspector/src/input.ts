@@ -36,6 +36,8 @@ export class Input {
   #offer: Dialect | string | null = null;
   /** What was there before it was cleared. */
   #cleared: Given | null = null;
+  /** The tools of an example over which a person typed another reply. */
+  #dropped = "";
   /** Whether the field has a newer reply. */
   #isTyped = false;
   #pause = SHORTEST;
@@ -58,13 +60,17 @@ export class Input {
     for (const name of ["valid", "invalid", "truncated"] as const) SAMPLES.set(samples[name], name);
     this.#reply.addEventListener("input", (event) => {
       this.#isTyped = true;
-      const isUndone = (event as InputEvent).inputType === "historyUndo" && this.#definitions.value === "";
-      if (isUndone && SAMPLES.has(this.#reply.value)) this.#definitions.value = this.#samples.tools;
+      const { inputType } = event as InputEvent;
+      if (inputType === "historyUndo" && this.#dropped !== "" && SAMPLES.has(this.#reply.value)) this.#definitions.value = this.#dropped;
+      if (inputType === "historyRedo" && this.#definitions.value === this.#dropped) this.#definitions.value = "";
       this.#forgetCleared();
       this.#soon();
     });
     this.#reply.addEventListener("beforeinput", ({ inputType }) => {
-      if (this.#isAllSelected && !inputType.startsWith("history")) this.#definitions.value = this.#own.tools;
+      if (!this.#isAllSelected || inputType.startsWith("history")) return;
+      const { tools } = this.#own;
+      if (tools !== this.#definitions.value) this.#dropped = this.#definitions.value;
+      this.#definitions.value = tools;
     });
     this.#reply.addEventListener("paste", (event) => this.#paste(event));
     this.#definitions.addEventListener("input", () => this.#soon());
@@ -286,13 +292,14 @@ export class Input {
     const problems: string[] = [];
     for (const file of files) {
       let bytes: Uint8Array;
+      let detected: Detected;
       try {
         bytes = new Uint8Array(await file.arrayBuffer());
+        detected = this.#detect(bytes);
       } catch {
         problems.push(`\`${file.name}\` cannot be read: drop a file that you may read, and no folder.`);
         continue;
       }
-      const detected = this.#detect(bytes);
       // A reply may begin like tools, and quote them.
       if (/\.toml$/i.test(file.name)) problems.push(`\`${file.name}\` cannot be read: ${TOML}`);
       else if (/\.json$/i.test(file.name) && detected.tools_error !== null) problems.push(`\`${file.name}\` cannot be read: ${detected.tools_error}`);

@@ -138,6 +138,8 @@ test("a reply that is typed over an example has none of its tools", () => withPa
   assert.deepEqual(await input(), ["I", ""]);
   await page.keyboard.press("Control+z");
   assert.deepEqual(await input(), example);
+  await page.keyboard.press("Control+Shift+z");
+  assert.deepEqual(await input(), ["I", ""]);
 }));
 
 const CONTENT = "I look.\n!!!GADGET_START:Look\n!!!ARG:at\nhere\n!!!GADGET_END\n";

@@ -47,18 +47,22 @@ export async function reportOf(chromium, folder, page) {
   const options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", `--user-data-dir=${profile}`];
   const url = new URL(page, address);
   url.search = `${address}/report`;
-  const browser = spawn(chromium, [...options, url.href], { stdio: "ignore" });
+  const browser = spawn(chromium, [...options, url.href], { stdio: "ignore", detached: true });
   const ended = new Promise((resolve) => browser.on("exit", resolve));
   const deadline = setTimeout(() => finish("failed: the browser took too long"), DEADLINE);
   try {
     return await Promise.race([finished, ended.then((code) => `failed: the browser ended with ${code}`)]);
   } finally {
     clearTimeout(deadline);
-    browser.kill();
+    try {
+      // With its other processes, which would still write its profile.
+      process.kill(-browser.pid, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
     await ended;
     server.close();
     server.closeAllConnections();
-    // Processes of the browser may still write.
     rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }
 }

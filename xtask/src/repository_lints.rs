@@ -18,9 +18,9 @@ const CODE_LINES: usize = 600;
 /// The maximum lines of sources of each crate: all lines of `src/`, including comments, blank lines and tests. A commit
 /// that raises one must state the reason.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 14_008),
+    ("agent", 14_010),
     ("cli", 20_985),
-    ("config", 4_336),
+    ("config", 4_357),
     ("gateway", 17_110),
     ("grammar", 4_884),
     ("http", 955),

@@ -170,6 +170,8 @@ for (const page of pages) {
   await check(name, [[selection, null]]);
   await open(page, WIDE);
   await check(`${name}-wide`, [[selection, "first"]]);
+  await run(() => view("graph") ?? null);
+  await check(`${name}-wide-graph`, [[selection, "first"]]);
   if (number > 0) {
     await open(page, WIDE, `#timeline/call-${number}`);
     await check(`${name}-address`, [[selection, number - 1]]);
@@ -184,6 +186,7 @@ for (const page of pages) {
     await check(`${name}-call-${call}`, [readable]);
   }
 }
-console.log(`${pages.length} pages, on a screen of ${SCREEN.width} × ${SCREEN.height} and on a wide one: ${problems === 0 ? "readable" : `${problems} problems`}`);
+const result = problems === 0 ? "they are readable, and the right calls are selected" : `${problems} problems`;
+console.log(`${pages.length} pages on a screen of ${SCREEN.width} × ${SCREEN.height} and on a wide one: ${result}`);
 browser.removeAllListeners("exit");
 process.exit(problems === 0 ? 0 : 1);

@@ -39,7 +39,7 @@ impl Address {
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut url = self.0.as_str();
-        let scheme = url.find("://").map_or(0, |end| end + 3);
+        let scheme = scheme_end(url);
         // If `://` is misspelled, only the last `@` shows where the user information ends.
         if let Some((_, host)) = url.rsplit_once('@').filter(|_| scheme == 0) {
             write!(formatter, "{HIDDEN}@")?;
@@ -56,6 +56,14 @@ impl fmt::Display for Address {
         formatter.write_str(path.get(..query.unwrap_or(path.len())).unwrap_or_default())?;
         formatter.write_str(query.map_or("", |_| HIDDEN))
     }
+}
+
+/// Returns where the host or the user information of a URL begins: 0 without `://` after its first word.
+fn scheme_end(url: &str) -> usize {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
+    let scheme = scheme.filter(|scheme| scheme.chars().all(is_of_scheme));
+    scheme.map_or(0, |scheme| scheme.len() + 3)
 }
 
 impl fmt::Debug for Address {

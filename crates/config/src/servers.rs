@@ -236,7 +236,7 @@ fn value(inside: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Stri
     let name = name.strip_prefix("env:").unwrap_or(name);
     if name.is_empty() || name.contains([':', '=', '\0']) {
         // What follows may be a secret.
-        let name = name.split_inclusive('=').next().unwrap_or_default();
+        let name = name.split_inclusive([':', '=']).next().unwrap_or_default();
         return Err(format!(
             "invalid `${{{name}}}`; use `${{NAME}}` for an environment variable"
         ));

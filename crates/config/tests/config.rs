@@ -345,11 +345,12 @@ fn variables() {
         assert_eq!(expand(text, &variable).unwrap(), expected, "{text}");
     }
     assert_eq!(
-        expand("${B} ${input:key} ${y=tulip} ${A", &variable).unwrap_err(),
+        expand("${B} ${input:key} ${y=tulip} ${y:tulip} ${A", &variable).unwrap_err(),
         [
             "the environment variable `B` is not set; set it, or use `${B:-default}`",
-            "invalid `${input:key}`; use `${NAME}` for an environment variable",
+            "invalid `${input:}`; use `${NAME}` for an environment variable",
             "invalid `${y=}`; use `${NAME}` for an environment variable",
+            "invalid `${y:}`; use `${NAME}` for an environment variable",
             "`${` has no `}`",
         ]
     );

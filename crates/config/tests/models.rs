@@ -307,7 +307,7 @@ fn problems_of_models() {
         ("[models.a]\nurl = 'a'", (2, 1), "must begin with `http://`"),
         ("[models.a]\nkey_env = 'SET'", (2, 1), "requires `url`"),
         (
-            "[models.a]\nurl = 'http://a'\nkey_env = 'sk-tulip-1'",
+            "[models.a]\nurl = 'http://a'\nkey_env = 'sk-tulip-123456'",
             (3, 1),
             "`key_env` must be the name of an environment variable that has the key, not the key",
         ),

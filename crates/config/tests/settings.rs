@@ -157,6 +157,10 @@ fn possible_secrets_are_not_shown() {
         ("https://a.example/@b", "https://a.example/@b"),
         ("u:k@a.example?k", "(not shown)@a.example?(not shown)"),
         ("https:/u:k@a.example/v1", "(not shown)@a.example/v1"),
+        (
+            "https:/u:k@a.example/v1?to=http://b",
+            "(not shown)@a.example/v1?(not shown)",
+        ),
     ] {
         let address = Address(url.to_owned());
         assert_eq!(serde_json::to_value(&address).unwrap(), expected);
@@ -200,6 +204,19 @@ fn settings_without_secrets() {
         (
             "headers = 'Bearer tulip'\nhttp_headers = { X = ['tulip', 42] }",
             "headers = '(not shown)'\nhttp_headers = { X = ['(not shown)', (not shown)] }",
+        ),
+        ("headers = { X = '' }", "headers = { X = '' }"),
+        (
+            "headers = { X = 'tulip' Y = 'rose' }\na = 1",
+            "headers =(not shown)\na = 1",
+        ),
+        (
+            "[a.headers]\nX = 'tulip\n[b]\nX = 'tulip",
+            "[a.headers]\nX =(not shown)\n[b]\nX = 'tulip",
+        ),
+        (
+            "url = 'https:/me:tulip@a.example/v1'",
+            "url = '(not shown)@a.example/v1'",
         ),
         (
             "\"x-token\" = 'a\\'\nb = 1",

@@ -340,7 +340,7 @@ impl Check<'_> {
         for (index, name) in names.iter().enumerate() {
             let place = CommandLocation::Environment(index);
             if name.is_empty() || name.contains(['=', '\0']) {
-                // Behind it is a value, which may be a secret.
+                // What follows `=` may be a secret.
                 let name = name.split_inclusive('=').next().unwrap_or_default();
                 let message = format!(
                     "`{name}` is not a valid name of an environment variable; write only the name"

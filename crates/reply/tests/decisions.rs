@@ -244,9 +244,15 @@ fn a_row_of_a_long_text() {
     let extractor = extractor.expect("a dialect");
     let before = "\n!!!GADGET_START:now\n!!!ARG:a\n\u{1F600}";
     let call = [before.as_bytes(), b"\xe2\x82", b"\n!!!GADGET_END\n"].concat();
-    for length in PIECE - call.len()..PIECE {
+    for length in PIECE - call.len() + 1..PIECE {
         let text = [vec![b'x'; length], call.clone()].concat();
-        let row = extractor.row(&text);
+        let mut lengths = Vec::new();
+        let row = extractor.row_with_check(&text, |length| {
+            lengths.push(length);
+            Ok::<(), ()>(())
+        });
+        assert_eq!(lengths, [PIECE, text.len() - PIECE]);
+        let row = row.expect("a row");
         assert_eq!(row.content, "x".repeat(length) + "\n\n");
         assert_eq!(row.calls.len(), 1);
         let arguments = row.calls[0].arguments.as_deref();

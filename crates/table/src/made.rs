@@ -126,8 +126,7 @@ impl Made {
         self
     }
 
-    /// Sets a function that is called before each batch, and during long work. Its error is returned in place of the batch, whose
-    /// rows are lost: read no further.
+    /// Sets a function that is called before each batch, and during long work. Its error ends the table: read no further.
     #[must_use]
     pub fn with_cancel_check(
         mut self,

@@ -79,6 +79,7 @@ impl Render {
         calls: &[Call<'_>],
         cancel: &mut CancelCheck<'_>,
     ) -> Result<String, String> {
+        cancel.check(content.len())?;
         // Ids that parsing assigns again need not be written.
         let used = calls.iter().flat_map(|other| &other.dependencies);
         let used: HashSet<&str> = used.copied().collect();

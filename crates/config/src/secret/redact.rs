@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{HIDDEN, is_secret_name};
+use super::{HIDDEN, is_secret_name, scheme_end};
 use crate::Document;
 use crate::node::{Node, Value};
 
@@ -86,8 +86,13 @@ fn secrets(
             let written = text.get(node.span.clone()).unwrap_or_default();
             let inside = written.trim_matches(['"', '\'']);
             let start = node.span.start + written.find(inside).unwrap_or_default();
-            if is_in_headers || is_secret(key, before, value) {
+            if is_in_headers && !value.is_empty() || is_secret(key, before, value) {
                 spans.push(start..start + inside.len());
+            } else if let Some(end) = inside
+                .rfind('@')
+                .filter(|_| key == "url" && scheme_end(inside) == 0)
+            {
+                spans.push(start..start + end);
             } else if let Some((name, _)) = inside.split_once('=').filter(is_assignment) {
                 spans.push(start + name.len() + 1..start + inside.len());
             }
@@ -123,14 +128,18 @@ fn is_place(value: &str) -> bool {
 /// Finds secrets by name in a text that cannot be parsed: the rest of the line, or the next line.
 fn rests_of_lines(text: &str, spans: &mut Vec<Range<usize>>) {
     let mut at = 0;
-    let mut is_open = false;
+    let (mut is_open, mut is_in_headers) = (false, false);
     for line in text.split_inclusive('\n') {
+        if line.starts_with('[') {
+            is_in_headers = HEADERS.iter().any(|key| line.contains(key));
+        }
         let mut ends = line.match_indices(['=', ':', ',']).map(|(end, _)| end);
         let from = ends.find(|end| {
             let before = line.get(..*end).unwrap_or_default();
             let name = before.trim_end_matches([' ', '\t', '"', '\'']);
             let word = name.rsplit(|c| !is_of_word(c)).next();
-            word.is_some_and(is_secret_name)
+            is_in_headers
+                || word.is_some_and(|word| is_secret_name(word) || HEADERS.contains(&word))
         });
         let from = from.map(|end| end + 1);
         if let Some(rest) = is_open.then_some(0).or(from) {
@@ -192,10 +201,14 @@ fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+')
 }
 
-/// Returns whether a text can be the name of an environment variable, and not a key.
+/// Returns whether a text can be the name of an environment variable, and does not begin like a key.
 pub(crate) fn is_variable_name(text: &str) -> bool {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.chars().all(is_of_name) && !looks_like_a_key(text)
+    let is_outside = |c: char| c == '=' || c == '\0' || c.is_whitespace();
+    let mut beginnings = BEGINNINGS.split(' ');
+    let is_key = text.contains(|c: char| c.is_ascii_digit())
+        && text.len() >= SHORT_KEY
+        && beginnings.any(|begin| text.starts_with(begin));
+    !text.is_empty() && !text.contains(is_outside) && !is_key
 }
 
 /// Returns whether a word has a known key prefix or appears random.

@@ -105,8 +105,8 @@ function took(call) {
 }
 
 // What is chosen and shown. Views listen for changes: another trace, another call, other calls, another view, another size.
-/** @type {{ chosen: number | null, onlyCritical: boolean, kinds: Set<string>, words: string[], shown: number[], isShown: Uint8Array, prefix: string, isAddressKept: boolean }} */
-const state = { chosen: null, onlyCritical: false, kinds: new Set(), words: [], shown: [], isShown: new Uint8Array(), prefix: "", isAddressKept: false };
+/** @type {{ chosen: number | null, isDefault: boolean, onlyCritical: boolean, kinds: Set<string>, words: string[], shown: number[], isShown: Uint8Array, prefix: string, isAddressKept: boolean }} */
+const state = { chosen: null, isDefault: false, onlyCritical: false, kinds: new Set(), words: [], shown: [], isShown: new Uint8Array(), prefix: "", isAddressKept: false };
 /** @type {Listeners} */
 const listeners = { opened: [], chosen: [], shown: [], view: [], resized: [] };
 /** @template {keyof Events} What @param {What} what @param {Events[What]} details */
@@ -119,6 +119,7 @@ function openTrace(next) {
   calls = next.calls;
   relate();
   state.chosen = null;
+  state.isDefault = false;
   state.onlyCritical = false;
   state.kinds.clear();
   notify("opened");
@@ -128,8 +129,9 @@ function openTrace(next) {
 
 /** @param {number | null} number @param {string} from where the choice was made */
 function choose(number, from) {
-  if (number === state.chosen) return;
+  if (number === state.chosen && !state.isDefault) return;
   state.chosen = number;
+  state.isDefault = false;
   keepAddress();
   notify("chosen", number, from);
 }
@@ -137,7 +139,7 @@ function choose(number, from) {
 // The address names what is shown, so that it can be passed on. It may begin with more, such as a text.
 function keepAddress() {
   if (state.isAddressKept) return;
-  const call = state.chosen === null ? "" : `/call-${state.chosen + 1}`;
+  const call = state.chosen === null || state.isDefault ? "" : `/call-${state.chosen + 1}`;
   try {
     history.replaceState(null, "", `#${state.prefix}${document.body.dataset.view}${call}`);
   } catch {

@@ -577,7 +577,7 @@ function buildGraph() {
   byId("graph-all").addEventListener("click", all);
   listeners.opened.push(tie, wantGraph);
   listeners.chosen.push((number, from) => {
-    if (from !== "graph" && from !== "opened") sought = number;
+    if (from !== "graph") sought = from === "opened" ? null : number;
     // A screen reader does not see which call is chosen.
     byId("graph-call").textContent = number === null ? "" : seen(`${called(calls[number])}, ${statusText(calls[number])}`);
     wantGraph();

@@ -17,6 +17,7 @@ addEventListener("DOMContentLoaded", () => {
   } else if (first && !isNarrow.matches) {
     // On a phone, the details would hide the view. The address names only what a person has chosen.
     state.chosen = first.number;
+    state.isDefault = true;
     notify("chosen", first.number, "opened");
   }
   performance.mark("shown");

@@ -215,7 +215,9 @@ impl Reader<'_> {
         for (name, AsText(text)) in pairs {
             let at = child(key, name);
             if is_wrong(name) {
-                self.key(&at, format!("`{name}` {message}"));
+                // What follows may be a secret.
+                let shown = name.split_inclusive([':', '=']).next().unwrap_or_default();
+                self.key(&at, format!("`{shown}` {message}"));
             }
             read.extend(self.expanded(&at, text).map(|text| (name.clone(), text)));
         }
