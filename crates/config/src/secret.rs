@@ -60,10 +60,9 @@ impl fmt::Display for Address {
 
 /// Returns where the host or the user information of a URL begins: 0 without `://` after its first word.
 fn scheme_end(url: &str) -> usize {
-    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
-    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
-    let scheme = scheme.filter(|scheme| scheme.chars().all(is_of_scheme));
-    scheme.map_or(0, |scheme| scheme.len() + 3)
+    let end = url.find(|c: char| !(c.is_ascii_alphanumeric() || "+.-".contains(c)));
+    let end = end.filter(|end| url.get(*end..).is_some_and(|rest| rest.starts_with("://")));
+    end.map_or(0, |end| end + 3)
 }
 
 impl fmt::Debug for Address {

@@ -204,24 +204,25 @@ fn is_of_word(c: char) -> bool {
 /// Returns whether a text can be the name of an environment variable, and does not begin like a key.
 pub(crate) fn is_variable_name(text: &str) -> bool {
     let is_outside = |c: char| c == '=' || c == '\0' || c.is_whitespace();
-    let mut beginnings = BEGINNINGS.split(' ');
-    let is_key = text.contains(|c: char| c.is_ascii_digit())
-        && text.len() >= SHORT_KEY
-        && beginnings.any(|begin| text.starts_with(begin));
+    let is_key = begins_like_a_key(text) && text.contains(|c: char| c.is_ascii_digit());
     !text.is_empty() && !text.contains(is_outside) && !is_key
+}
+
+/// Returns whether a word has a known key prefix, and the length of a key.
+fn begins_like_a_key(word: &str) -> bool {
+    let mut beginnings = BEGINNINGS.split(' ');
+    word.len() >= SHORT_KEY && beginnings.any(|begin| word.starts_with(begin))
 }
 
 /// Returns whether a word has a known key prefix or appears random.
 fn looks_like_a_key(word: &str) -> bool {
     let word = word.trim_matches(['.', '-', '+']);
-    let mut beginnings = BEGINNINGS.split(' ');
-    let begins_so = beginnings.any(|begin| word.starts_with(begin));
     let has = |run: &str, is: fn(&u8) -> bool| run.bytes().any(|byte| is(&byte));
     let is_mixed = |run: &str| has(run, u8::is_ascii_digit) && has(run, u8::is_ascii_alphabetic);
     let is_run = |run: &str| run.len() >= RUN && is_mixed(run);
     let digits = word.bytes().filter(u8::is_ascii_hexdigit).count();
     let is_hexadecimal = digits >= HEXADECIMAL && digits + word.matches('-').count() == word.len();
-    begins_so && word.len() >= SHORT_KEY
+    begins_like_a_key(word)
         || word.split(['-', '.', '_', '+']).any(is_run)
         || is_hexadecimal && is_mixed(word)
 }
